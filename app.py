@@ -1,0 +1,21 @@
+"""The Ask page, and where the app starts: ``streamlit run app.py``."""
+
+import streamlit as st
+
+from autocontext.ui import ask
+from autocontext.ui.frame import page
+
+with page("Ask") as state:
+    if not state.engine.documents:
+        ask.show_empty(state)
+    else:
+        ask.show_question(state)
+        if state.prompt is not None:
+            ask.show_support(state.prompt)
+            ask.show_model(state)
+            ask.show_answer(state)
+            left, right = st.columns([5, 4], gap="large")
+            with left:
+                ask.show_passages(state.engine, state.prompt)
+            with right:
+                ask.show_prompt(state.prompt)

@@ -1,0 +1,163 @@
+"""Cut documents into chunks of whole sentences that the encoder can take in full."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+
+from autocontext.datatypes import Chunk, Document
+from autocontext.sentences import sentence_spans
+from autocontext.settings import ChunkOptions
+
+CountTokens = Callable[[Sequence[str]], list[int]]
+Span = tuple[int, int]
+
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+?)[ \t#]*$", re.M)
+_FENCE = re.compile(r"^ {0,3}(```|~~~)", re.M)
+_ATOM = re.compile(r"\S{1,40}\s{0,40}|\s{1,40}")
+_CLAUSE_END = tuple(",;:、，；：)）\u2014")
+_CHARACTERS_A_TOKEN = 8  # a word of 101 letters is one unknown token to BERT: bounded by characters as well
+
+
+def estimate_tokens(texts: Sequence[str]) -> list[int]:
+    """Guess the encoder's tokens (3 bytes each, on the safe side) where no tokenizer is at hand."""
+    return [len(text.encode("utf-8", "replace")) // 3 + 1 for text in texts]
+
+
+def chunk_text(text: str, chunk_size: int = 3) -> list[str]:
+    """Return `text` in chunks of `chunk_size` whole sentences, each exactly as it stands there.
+
+    Raises
+    ------
+    SettingsError
+        If `chunk_size` is below 1.
+
+    Examples
+    --------
+    >>> chunk_text("One. Two. Three. Four.", chunk_size=3)
+    ['One. Two. Three.', 'Four.']
+    """
+    return [text[start:end] for start, end in chunk_spans(text, ChunkOptions(sentences=chunk_size))]
+
+
+def chunk_spans(text: str, options: ChunkOptions, count_tokens: CountTokens = estimate_tokens) -> list[Span]:
+    """Return ``(start, end)`` of the chunks of `text`, in order and without overlap.
+
+    A chunk holds at most ``options.sentences`` sentences and ``options.max_tokens`` tokens. A heading begins a new
+    chunk. A sentence that is too long alone is cut at a line end, else after a clause, else between words.
+    """
+    limit = options.max_tokens
+    chunks: list[Span] = []
+    held: list[Span] = []
+    tokens = 0
+    for start, end, size, heading in _sized_sentences(text, limit, count_tokens):
+        begins = heading and any(not _HEADING.match(text[a:b]) for a, b in held)
+        if held and (begins or len(held) >= options.sentences or tokens + size > limit):
+            chunks.append((held[0][0], held[-1][1]))
+            held, tokens = [], 0
+        held.append((start, end))
+        tokens += size
+    if held:
+        chunks.append((held[0][0], held[-1][1]))
+    return chunks
+
+
+def chunk_document(
+    document: Document, options: ChunkOptions, count_tokens: CountTokens = estimate_tokens
+) -> tuple[Chunk, ...]:
+    """Cut one document; the chunks are numbered from 0 within it."""
+    spans = chunk_spans(document.text, options, count_tokens)
+    headings = _headings(document.text) if document.name.lower().endswith((".md", ".markdown")) else []
+    offsets = [offset for offset, _ in headings]
+    chunks: list[Chunk] = []
+    line, counted = 1, 0
+    for number, (start, end) in enumerate(spans):
+        line += document.text.count("\n", counted, start)
+        counted = start
+        above = bisect_right(offsets, start)
+        chunks.append(
+            Chunk(
+                number=number,
+                document=document.name,
+                text=document.text[start:end],
+                start=start,
+                end=end,
+                line=line,
+                page=document.page_at(start),
+                heading=headings[above - 1][1] if above else "",
+            )
+        )
+    return tuple(chunks)
+
+
+def _sized_sentences(text: str, limit: int, count_tokens: CountTokens) -> Iterator[tuple[int, int, int, bool]]:
+    """Yield ``(start, end, tokens, is_heading)`` of each sentence, too long ones in pieces.
+
+    Words are counted apart from each other by the encoder, so the sum over sentences is what a chunk of them takes.
+    """
+    spans = sentence_spans(text)
+    sizes = count_tokens([text[start:end] for start, end in spans])
+    for (start, end), size in zip(spans, sizes, strict=True):
+        if size <= limit and end - start <= limit * _CHARACTERS_A_TOKEN:
+            yield start, end, size, bool(_HEADING.match(text[start:end]))
+        else:
+            for a, b, piece_size in _pieces(text, start, end, limit, count_tokens):
+                yield a, b, piece_size, False
+
+
+def _pieces(text: str, start: int, end: int, limit: int, count_tokens: CountTokens) -> Iterator[tuple[int, int, int]]:
+    atoms = list(_atoms(text, start, end))
+    sizes = count_tokens([text[a:b] for a, b in atoms])
+    first = 0
+    while first < len(atoms):
+        total, last = 0, first
+        while last < len(atoms) and (last == first or total + sizes[last] <= limit):
+            if atoms[last][1] - atoms[first][0] > limit * _CHARACTERS_A_TOKEN and last > first:
+                break
+            total += sizes[last]
+            last += 1
+        if last < len(atoms):
+            last = _best_cut(text, atoms, first, last)
+        a, b = atoms[first][0], atoms[last - 1][1]
+        piece = text[a:b]
+        if piece.strip():
+            yield a + len(piece) - len(piece.lstrip()), a + len(piece.rstrip()), sum(sizes[first:last])
+        first = last
+
+
+def _atoms(text: str, start: int, end: int) -> Iterator[Span]:
+    """Words with the blanks after them, long runs in bits; never between a letter and its mark."""
+    position = start
+    while position < end:
+        match = _ATOM.match(text, position, end)
+        stop = match.end() if match else end
+        while stop < end and stop - position > 1 and unicodedata.category(text[stop]).startswith("M"):
+            stop -= 1
+        yield position, stop
+        position = stop
+
+
+def _best_cut(text: str, atoms: Sequence[Span], first: int, last: int) -> int:
+    """Return the atom to cut before: after the last line end, else the last clause, in the second half; else `last`."""
+    half = first + (last - first) // 2
+    for ends in (lambda piece: "\n" in piece, lambda piece: piece.rstrip().endswith(_CLAUSE_END)):
+        for cut in range(last, half, -1):
+            if ends(text[atoms[cut - 1][0] : atoms[cut - 1][1]]):
+                return cut
+    return last
+
+
+def _headings(text: str) -> list[tuple[int, str]]:
+    """Return the offset of each Markdown heading with the path of headings down to it."""
+    fences = [match.start() for match in _FENCE.finditer(text)]
+    path: list[tuple[int, str]] = []
+    found: list[tuple[int, str]] = []
+    for match in _HEADING.finditer(text):
+        if bisect_right(fences, match.start()) % 2:
+            continue  # a comment inside a code block
+        level = len(match.group(1))
+        path = [(depth, title) for depth, title in path if depth < level] + [(level, match.group(2))]
+        found.append((match.start(), " > ".join(title for _, title in path)))
+    return found

@@ -1,0 +1,315 @@
+"""The things that flow through AutoContext, as frozen records; imports nothing of ours."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, overload
+
+FileStatus = Literal["added", "changed", "unchanged", "removed", "skipped", "failed"]
+SupportLevel = Literal["strong", "weak", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    r"""One loaded file.
+
+    Attributes
+    ----------
+    name
+        Relative path with ``/``, for example ``notes/a.txt``: a label and the identity, never a path that is opened.
+    text
+        The whole text. For UTF-8 files with ``\n`` line ends it is the decoded file, unchanged.
+    content_hash
+        SHA-256 of the file's bytes, in hexadecimal.
+    page_starts
+        Offset into ``text`` of each page's first character, ascending; empty for files without pages.
+    notes
+        Sentences on what was not taken over as it is, for example the pages without text.
+    """
+
+    name: str
+    text: str
+    content_hash: str
+    page_starts: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def page_at(self, offset: int) -> int | None:
+        """Return the page, counted from 1, that holds the character at `offset`; None for files without pages."""
+        return bisect_right(self.page_starts, offset) or 1 if self.page_starts else None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A few whole sentences of one document.
+
+    Attributes
+    ----------
+    number
+        Place in the collection's one list of chunks, 0 <= number < n_chunks; it changes when documents come or go.
+    document
+        Name of the document.
+    start, end
+        Offsets in characters, end exclusive: ``document.text[start:end] == text``.
+    line
+        Line of the document where the chunk begins, counted from 1.
+    page
+        Page where it begins, counted from 1; None for files without pages.
+    heading
+        The headings above it, outermost first, joined by " > "; "" if there are none.
+    """
+
+    number: int
+    document: str
+    text: str
+    start: int
+    end: int
+    line: int
+    page: int | None = None
+    heading: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where to look: ``"p. 3"`` in files with pages, else ``"line 12"``."""
+        return f"p. {self.page}" if self.page is not None else f"line {self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One retriever's claim about one chunk.
+
+    Attributes
+    ----------
+    retriever
+        Its name, for example ``"bm25"``.
+    chunk
+        Number of the chunk.
+    rank
+        1 for the retriever's best hit.
+    score
+        In the retriever's own unit (BM25: above 0, unbounded; dense: cosine, above 0, at most 1).
+    """
+
+    retriever: str
+    chunk: int
+    rank: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one retriever gave to a chunk's fused score: ``share = weight * normalised score``."""
+
+    retriever: str
+    weight: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A retrieved chunk with all that speaks for it.
+
+    Attributes
+    ----------
+    chunk
+        The chunk.
+    score
+        The fused score; the sum of the contributions' shares.
+    hits
+        By retriever name, in the settings' order. A retriever that did not return the chunk has no entry.
+    contributions
+        One for each hit, in the same order.
+    """
+
+    chunk: Chunk
+    score: float
+    hits: Mapping[str, Hit]
+    contributions: tuple[Contribution, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """Do the documents seem to hold the answer? Judged before any model is asked.
+
+    Attributes
+    ----------
+    level
+        ``"strong"``, ``"weak"`` or ``"none"``.
+    score
+        0 to 1; higher means more surely answerable.
+    reasons
+        The figures it rests on, each a short sentence.
+    """
+
+    level: SupportLevel
+    score: float
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPart:
+    """One part of a prompt (``"rules"``, ``"context"``, ``"question"``) and its tokens."""
+
+    name: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Evidence that was found but is not in the prompt, and why."""
+
+    evidence: Evidence
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The exact text for the model, and what is in it.
+
+    Attributes
+    ----------
+    text
+        What is sent and copied; also ``str(prompt)``.
+    question
+        The question as it was asked.
+    parts
+        Token counts that add up to `tokens`.
+    tokens, max_tokens
+        Counted tokens, never more than the budget `max_tokens`. Models count a little differently: say "about".
+    evidence
+        The evidence in the prompt; passage ``[n]`` is ``evidence[n - 1]``.
+    left_out
+        What was found and did not get in, best first.
+    support
+        The verdict on the whole search.
+    """
+
+    text: str
+    question: str
+    parts: tuple[PromptPart, ...]
+    tokens: int
+    max_tokens: int
+    evidence: tuple[Evidence, ...]
+    left_out: tuple[LeftOut, ...]
+    support: Support
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What became of one file.
+
+    Attributes
+    ----------
+    name
+        The document's name.
+    status
+        ``"added"``, ``"changed"``, ``"unchanged"``, ``"removed"``, ``"skipped"`` (not a kind of file that is read) or
+        ``"failed"`` (could not be read).
+    reason
+        A sentence: why it was skipped or failed, or what to know about the text; may be empty.
+    n_chunks
+        Chunks of this document in the collection now.
+    """
+
+    name: str
+    status: FileStatus
+    reason: str = ""
+    n_chunks: int = 0
+
+
+class Report(Sequence[FileReport]):
+    """The rows of one batch, in the order of the files."""
+
+    def __init__(self, rows: Sequence[FileReport] = ()) -> None:
+        self._rows = tuple(rows)
+
+    @overload
+    def __getitem__(self, index: int) -> FileReport: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[FileReport, ...]: ...
+    def __getitem__(self, index: int | slice) -> FileReport | tuple[FileReport, ...]:
+        return self._rows[index]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return f"Report({self.summary})"
+
+    @property
+    def summary(self) -> str:
+        """For example ``"3 added, 1 failed"``; "nothing" for an empty batch."""
+        counts: dict[str, int] = {}
+        for row in self._rows:
+            counts[row.status] = counts.get(row.status, 0) + 1
+        return ", ".join(f"{n} {status}" for status, n in counts.items()) or "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of a streamed answer.
+
+    Attributes
+    ----------
+    kind
+        ``"text"``, ``"thinking"`` (a reasoning model's notes to itself) or ``"done"`` (the last one, with the figures).
+    prompt_tokens, completion_tokens
+        As the server reports them; None where it does not.
+    """
+
+    kind: Literal["text", "thinking", "done"]
+    text: str = ""
+    finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an answer cost: tokens as the server reports them (None where it does not) and seconds."""
+
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A ``[n]`` in an answer; `evidence` is None where the prompt has no passage n."""
+
+    number: int
+    evidence: Evidence | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOptions:
+    """Which language model to ask, and how.
+
+    Attributes
+    ----------
+    model
+        litellm's name: ``"ollama/gemma3"``, ``"openai/gpt-5-mini"``, ``"gemini/gemini-2.5-flash"``.
+    api_base
+        Address of the server; None for the provider's own.
+    api_key
+        None takes the provider's variable from the environment, unless `api_base` is given.
+    num_ctx
+        Ollama only: the context size to load the model with. None means Ollama's default, which cuts long prompts.
+    timeout
+        Seconds to wait without a byte from the server.
+    deadline
+        Seconds for the whole answer.
+    """
+
+    model: str
+    api_base: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    temperature: float = 0.0
+    max_tokens: int = 512
+    num_ctx: int | None = None
+    timeout: float = 120.0
+    deadline: float = 600.0

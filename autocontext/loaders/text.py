@@ -1,0 +1,57 @@
+"""Plain text and Markdown, in whatever encoding it comes."""
+
+from __future__ import annotations
+
+import codecs
+
+from autocontext.datatypes import Document
+from autocontext.errors import LoadError
+from autocontext.loaders.base import clean_text, content_hash, unsafe_note
+
+SUFFIXES = (".txt", ".text", ".md", ".markdown")
+
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_BAD_BYTES = 0.002  # UTF-8 with a few broken bytes stays UTF-8
+
+
+def load(name: str, data: bytes) -> Document:
+    """Decode a text file.
+
+    Raises
+    ------
+    LoadError
+        If the bytes are not text.
+    """
+    decoded, notes = _decode(name, data)
+    text, unsafe = clean_text(decoded)
+    return Document(name=name, text=text, content_hash=content_hash(data), notes=(*notes, *unsafe_note(unsafe)))
+
+
+def _decode(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
+    """Byte order mark, strict UTF-8, UTF-8 with a few bad bytes, a guess; anything but plain UTF-8 is told."""
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if data.startswith(mark):
+            notes = () if encoding == "utf-8-sig" else (f"Read as {encoding}.",)
+            return data.decode(encoding, "replace"), notes
+    try:
+        return data.decode("utf-8"), ()
+    except UnicodeDecodeError:
+        lenient = data.decode("utf-8", "replace")
+    bad = lenient.count("\ufffd")
+    if bad <= 1 + len(lenient) * _BAD_BYTES and any(ord(char) > 127 and char != "\ufffd" for char in lenient):
+        return lenient, (f"{bad} byte{'s' if bad > 1 else ''} could not be decoded.",)
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(data).best()
+    if best is None:
+        if b"\0" in data:
+            raise LoadError(name, "it is not text, whatever its name says")
+        return data.decode("cp1252", "replace"), ("Encoding unknown: read as cp1252.",)
+    encoding = {"gb2312": "gb18030", "gbk": "gb18030"}.get(best.encoding, best.encoding)
+    return data.decode(encoding, "replace"), (f"Read as {encoding} (a guess).",)

@@ -1,0 +1,115 @@
+"""Every setting with its default and its range; frozen, checked when made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from autocontext.errors import SettingsError
+
+FusionMethod = Literal["scores", "ranks", "union"]
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise SettingsError(message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkOptions:
+    """How documents are cut.
+
+    Attributes
+    ----------
+    sentences
+        Sentences a chunk, at least 1.
+    max_tokens
+        Longest chunk in the encoder's tokens, at least 16; the encoder's own limit holds where it is smaller.
+    """
+
+    sentences: int = 3
+    max_tokens: int = 254
+
+    def __post_init__(self) -> None:
+        _require(self.sentences >= 1, f"A chunk needs at least 1 sentence, not {self.sentences}.")
+        _require(self.max_tokens >= 16, f"A chunk needs at least 16 tokens, not {self.max_tokens}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BM25Options:
+    """k1: how soon repeating a word stops to count, at least 0. b: how much long chunks are held back, 0 to 1."""
+
+    k1: float = 1.5
+    b: float = 0.75
+
+    def __post_init__(self) -> None:
+        _require(self.k1 >= 0, f"k1 must be 0 or more, not {self.k1}.")
+        _require(0 <= self.b <= 1, f"b must lie between 0 and 1, not {self.b}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncoderOptions:
+    """Where the embedding model comes from.
+
+    Attributes
+    ----------
+    model
+        Name on the model hub, without owner for the sentence-transformers ones.
+    folder
+        A folder that holds the model; None looks in the local model cache, then in the installed package.
+    allow_download
+        Whether it may be fetched from the hub when it is nowhere on this machine.
+    """
+
+    model: str = "all-MiniLM-L6-v2"
+    folder: Path | None = None
+    allow_download: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All settings of a collection.
+
+    Attributes
+    ----------
+    retrievers
+        Names of the retrievers in use, at least one; see ``autocontext.retrievers.available()``.
+    candidates
+        How deep each retriever is asked at least, before fusion.
+    fusion
+        ``"scores"`` (weighted sum of min-max normalised scores), ``"ranks"`` (weighted reciprocal rank fusion) or
+        ``"union"`` (the retrievers' lists one after the other, each chunk once).
+    weights
+        By retriever name, 0 or more; a missing name counts as 1, 0 removes the retriever.
+    template
+        Name of a prompt template: ``"default"`` or ``"seed"``.
+    num_results
+        Passages in a prompt at most.
+    max_tokens
+        Token budget of a prompt.
+    """
+
+    retrievers: tuple[str, ...] = ("bm25", "dense")
+    candidates: int = 100
+    fusion: FusionMethod = "scores"
+    weights: Mapping[str, float] = field(default_factory=dict)
+    template: str = "default"
+    num_results: int = 5
+    max_tokens: int = 3000
+    chunking: ChunkOptions = field(default_factory=ChunkOptions)
+    bm25: BM25Options = field(default_factory=BM25Options)
+    encoder: EncoderOptions = field(default_factory=EncoderOptions)
+
+    def __post_init__(self) -> None:
+        _require(not isinstance(self.retrievers, str), 'retrievers is a tuple of names, for example ("bm25", "dense").')
+        _require(len(self.retrievers) > 0, "At least one retriever is needed.")
+        _require(len(set(self.retrievers)) == len(self.retrievers), f"A retriever is named twice: {self.retrievers}.")
+        _require(self.candidates >= 1, f"candidates must be 1 or more, not {self.candidates}.")
+        _require(self.fusion in ("scores", "ranks", "union"), f"fusion is scores, ranks or union, not {self.fusion!r}.")
+        _require(all(w >= 0 for w in self.weights.values()), f"A weight is negative: {dict(self.weights)}.")
+        weighted = [self.weights.get(name, 1.0) for name in self.retrievers]
+        _require(any(weighted), "Every retriever has weight 0: nothing could be found.")
+        _require(self.num_results >= 1, f"num_results must be 1 or more, not {self.num_results}.")
+        _require(self.max_tokens >= 1, f"max_tokens must be 1 or more, not {self.max_tokens}.")

@@ -1,0 +1,1 @@
+"""The web app's parts; the only place besides app.py and pages/ that imports Streamlit."""

@@ -1,0 +1,97 @@
+"""The frame around every page: menu, progress, messages, and errors as sentences.
+
+Each page draws it itself, so that any page can be the first one a fresh server is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import streamlit as st
+
+from autocontext.encoders import default_encoder
+from autocontext.errors import AutoContextError
+from autocontext.llm import load_litellm
+from autocontext.ui.safe import plain
+from autocontext.ui.state import UiState, current_state
+
+PAGES = (
+    ("app.py", "Ask", ":material/search:"),
+    ("pages/documents.py", "Documents", ":material/folder_open:"),
+)
+_STYLE = """<style>
+.passage { white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.55; }
+.passage mark { background: rgba(255, 176, 32, 0.34); color: inherit; border-radius: 3px; padding: 0 1px; }
+.source { font-weight: 600; overflow-wrap: anywhere; }
+.where { opacity: 0.75; font-size: 0.875rem; overflow-wrap: anywhere; }
+.block-container { padding-top: 4.25rem; max-width: 84rem; }
+</style>"""
+
+
+@contextmanager
+def page(title: str) -> Iterator[UiState]:
+    """Draw the frame, lend the session's state to the page, and show our errors as a sentence."""
+    st.set_page_config(page_title=f"{title} · AutoContext", page_icon="🗂️", layout="wide")
+    st.html(_STYLE)
+    state = current_state()
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="menu"):
+        for path, label, icon in PAGES:
+            st.page_link(path, label=label, icon=icon)
+    state.collect_index()
+    if state.notice:
+        st.toast(plain(state.notice))
+        state.notice = ""
+    _progress()
+    try:
+        for warning in state.engine.warnings:
+            st.warning(plain(warning), icon=":material/warning:")
+        yield state
+    except AutoContextError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+    _warm_up(with_litellm=state.prompt is not None)
+
+
+def _warm_up(*, with_litellm: bool) -> None:
+    """Load what the next click will need, once a server, behind a page that is already drawn."""
+    if os.environ.get("AUTOCONTEXT_WARM_UP", "1") != "0":
+        _load_in_background("encoder")
+        if with_litellm:
+            _load_in_background("litellm")
+
+
+@st.cache_resource(show_spinner=False)
+def _load_in_background(what: str) -> threading.Thread:
+    def load() -> None:
+        with suppress(AutoContextError):  # it is told when it is really needed
+            if what == "litellm":
+                load_litellm()
+            else:
+                default_encoder().warm_up()
+
+    thread = threading.Thread(target=load, name=f"autocontext-warm-up-{what}", daemon=True)
+    thread.start()
+    return thread
+
+
+def _progress() -> None:
+    running = current_state().indexing
+    st.fragment(_show_progress, run_every=0.4 if running else None)()
+
+
+def _show_progress() -> None:
+    state = current_state()
+    if state.collect_index():
+        st.rerun()
+    job = state.index_job
+    if job is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="progress"):
+        unit = "files" if job.label == "Reading" else "chunks"
+        st.progress(
+            job.done / job.total if job.total else 0.0, text=f"{job.label}: {job.done:,} of {job.total:,} {unit}"
+        )
+        if st.button("Stop", key="stop_indexing", icon=":material/stop_circle:"):
+            job.stop()

@@ -1,0 +1,111 @@
+"""Work that goes on while the page reruns: indexing and answering, each on its own thread.
+
+A click anywhere reruns a page's script, so nothing long may live in one. Jobs touch no Streamlit; pages look at them.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from autocontext.answer import Answer
+from autocontext.datatypes import ModelOptions, Prompt, Report
+from autocontext.engine import AutoContext
+from autocontext.errors import AutoContextError, ModelError
+from autocontext.llm import StreamJob
+
+
+class IndexJob:
+    """Adds files to a collection.
+
+    Attributes
+    ----------
+    label, done, total
+        What is going on and how far it is.
+    report
+        The rows of the files; None until it has ended.
+    error
+        A sentence, if the whole batch failed.
+    """
+
+    def __init__(self, engine: AutoContext, files: Sequence[tuple[str, bytes | Path]]) -> None:
+        self.label, self.done, self.total = "Reading", 0, len(files)
+        self.report: Report | None = None
+        self.error: str | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, args=(engine, files), name="autocontext-index", daemon=True)
+        self._thread.start()
+
+    def _work(self, engine: AutoContext, files: Sequence[tuple[str, bytes | Path]]) -> None:
+        try:
+            self.report = engine.add_files(files, progress=self._progress, should_stop=self._stop.is_set)
+        except AutoContextError as error:
+            self.error = str(error)
+        except Exception as error:  # noqa: BLE001 a bug: say so rather than show progress for ever
+            self.error = f"Indexing failed ({type(error).__name__}). The documents are as they were before."
+
+    def _progress(self, label: str, done: int, total: int) -> None:
+        self.label, self.done, self.total = label, done, total
+
+    @property
+    def running(self) -> bool:
+        """Whether it is still at work."""
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Ask it to end; it does at the next file or batch."""
+        self._stop.set()
+
+
+class AnswerJob:
+    """Asks a model; `collect` takes what has come since the last look.
+
+    Attributes
+    ----------
+    answer
+        What has arrived.
+    error
+        Why it did not come (to an end), or None.
+    stopped
+        Whether the user stopped it.
+    """
+
+    def __init__(self, prompt: Prompt, options: ModelOptions) -> None:
+        self.answer = Answer(prompt, options)
+        self.error: ModelError | None = None
+        self.stopped = False
+        self.running = True
+        self._started = time.monotonic()
+        self._pieces = StreamJob(prompt.text, options).pieces(poll=0.01)
+        self._looking = threading.Lock()  # a rerun may begin while the last one still looks
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since it was asked."""
+        return time.monotonic() - self._started
+
+    def collect(self) -> None:
+        """Take the pieces that are there; never waits for more."""
+        with self._looking:
+            if self.running:
+                self._take_pieces()
+
+    def _take_pieces(self) -> None:
+        try:
+            for piece in self._pieces:
+                if piece is None:
+                    return
+                self.answer.take(piece, self.seconds)
+        except ModelError as error:
+            self.error = error
+        self.running = False
+
+    def stop(self) -> None:
+        """End it now; what has come is kept."""
+        self.collect()
+        with self._looking:
+            if self.running:
+                self._pieces.close()
+                self.running, self.stopped = False, True

@@ -1,0 +1,165 @@
+"""What one browser session knows, as one typed object; two sessions share nothing but the embedding model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import streamlit as st
+
+from autocontext.datatypes import Chunk, FileReport, ModelOptions, Prompt, Report
+from autocontext.engine import AutoContext, fit_context
+from autocontext.ui.jobs import AnswerJob, IndexJob
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = ROOT / "data"
+MAX_FILES = 5_000
+MAX_MEGABYTES = 500
+
+
+@dataclass
+class UiState:
+    """Everything a session keeps between reruns and pages.
+
+    Attributes
+    ----------
+    files
+        The last outcome of each file, by name; also of files that are not in the collection.
+    notice
+        A sentence to show once, on the next run.
+    uploads
+        How often the upload widgets were emptied: a new number is a new, empty widget.
+    """
+
+    engine: AutoContext = field(default_factory=AutoContext)
+    files: dict[str, FileReport] = field(default_factory=dict)
+    index_job: IndexJob | None = None
+    notice: str = ""
+    uploads: int = 0
+    question: str = ""
+    prompt: Prompt | None = None
+    num_results: int = 5
+    max_tokens: int = 3000
+    answer_job: AnswerJob | None = None
+    model: str = field(default_factory=lambda: os.environ.get("AUTOCONTEXT_MODEL", "ollama/gemma3"))
+    api_base: str = field(default_factory=lambda: os.environ.get("AUTOCONTEXT_API_BASE", ""))
+    api_key: str = field(default="", repr=False)
+    answer_tokens: int = 512
+    _searched: tuple[object, ...] = ()
+
+    # --- documents ---
+
+    def index(self, files: Sequence[tuple[str, bytes | Path]]) -> None:
+        """Start to add files in the background; over the limits, what is too much gets a row that says so."""
+        taken: list[tuple[str, bytes | Path]] = []
+        size = 0
+        for name, source in sorted(files, key=lambda file: file[0]):
+            size += len(source) if isinstance(source, bytes) else source.stat().st_size
+            if len(taken) >= MAX_FILES or size > MAX_MEGABYTES * 1_000_000:
+                why = f"Over the limit of {MAX_FILES:,} files or {MAX_MEGABYTES} MB at once: add it in another round."
+                self.files[name] = FileReport(name, "skipped", why)
+            else:
+                taken.append((name, source))
+        if taken and not self.indexing:
+            self.index_job = IndexJob(self.engine, taken)
+
+    @property
+    def indexing(self) -> bool:
+        """Whether files are being added now."""
+        return self.index_job is not None and self.index_job.running
+
+    def collect_index(self) -> bool:
+        """Take over the outcome of a batch that has ended; True if one has."""
+        job = self.index_job
+        if job is None or job.running:
+            return False
+        self.index_job = None
+        self._take(job.report or Report())
+        self.notice = job.error or f"Done: {(job.report or Report()).summary}."
+        return True
+
+    def add_sample(self) -> None:
+        """Start to add the sample collection."""
+        self.index(
+            [
+                (f"{SAMPLE.name}/{path.name}", path)
+                for path in SAMPLE.iterdir()
+                if path.suffix in (".txt", ".md", ".pdf")
+            ]
+        )
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Remove documents, and the rows of files that are no documents."""
+        self._take(self.engine.remove_many([name for name in names if name in self.engine.documents]))
+        for name in names:
+            self.files.pop(name, None)
+
+    def _take(self, report: Report) -> None:
+        for row in report:
+            if row.status == "removed":
+                self.files.pop(row.name, None)
+            else:
+                self.files[row.name] = row
+
+    # --- asking ---
+
+    def ask(self, question: str) -> None:
+        """Search for a question; an answer to another one goes."""
+        self.question = question.strip()
+        self.stop_answer()
+        self.answer_job = None
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Make the prompt again if the question, the documents or the prompt's limits are not those it was made of."""
+        chunks: tuple[Chunk, ...] = self.engine.chunks
+        searched = (self.question, id(chunks), self.num_results, self.max_tokens)
+        if searched == self._searched:
+            return
+        self.prompt = None
+        if self.question and chunks:
+            self.prompt = self.engine.get_prompt(self.question, self.num_results, self.max_tokens)
+        self._searched = searched
+
+    def ask_model(self) -> None:
+        """Send the prompt to the chosen model."""
+        if self.prompt is None:
+            return
+        self.stop_answer()
+        options = ModelOptions(
+            model=self.model.strip(),
+            api_base=self.api_base.strip() or None,
+            api_key=self.api_key.strip() or None,
+            max_tokens=self.answer_tokens,
+        )
+        self.answer_job = AnswerJob(self.prompt, fit_context(self.prompt, options))
+
+    def stop_answer(self) -> None:
+        """Stop the answer that is arriving; what has come stays."""
+        if self.answer_job is not None:
+            self.answer_job.stop()
+
+
+def current_state() -> UiState:
+    """Return the session's state, made on its first run."""
+    if "autocontext" not in st.session_state:
+        st.session_state["autocontext"] = UiState()
+    state: UiState = st.session_state["autocontext"]
+    return state
+
+
+def kept(name: str) -> str:
+    """Return the key of a widget that shows and changes the state's field `name`.
+
+    The widget's own value is lost when another page is visited, so it is set before each run and copied by `keep`.
+    """
+    key = f"_{name}"
+    st.session_state[key] = getattr(current_state(), name)
+    return key
+
+
+def keep(name: str) -> None:
+    """Copy the widget's value into the state; to be the ``on_change`` of a widget with ``key=kept(name)``."""
+    setattr(current_state(), name, st.session_state[f"_{name}"])

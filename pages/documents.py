@@ -1,0 +1,18 @@
+"""The Documents page: add, see and remove what can be asked."""
+
+import streamlit as st
+
+from autocontext.ui import documents
+from autocontext.ui.frame import page
+
+with page("Documents") as state:
+    st.title("Documents", anchor=False)
+    st.write("Kept in this session only: reloading or closing the page forgets them.")
+    documents.show_uploaders(state)
+    if state.files:
+        documents.show_files(state)
+    elif not state.indexing:
+        st.write("No documents yet.")
+        if st.button("Try the sample collection", icon=":material/auto_stories:"):
+            state.add_sample()
+            st.rerun()
