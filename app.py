@@ -4,12 +4,16 @@ import streamlit as st
 
 from autocontext.ui import ask
 from autocontext.ui.frame import page
+from autocontext.ui.safe import plain
 
 with page("Ask") as state:
     if not state.engine.documents:
         ask.show_empty(state)
     else:
         ask.show_question(state)
+        if state.problem:
+            st.error(plain(state.problem), icon=":material/error:")
+            ask.show_limits()
         if state.prompt is not None:
             ask.show_support(state.prompt)
             ask.show_model(state)

@@ -6,7 +6,7 @@ from autocontext.ui import documents
 from autocontext.ui.frame import page
 
 with page("Documents") as state:
-    st.title("Documents", anchor=False)
+    st.header("Documents", anchor=False)
     st.write("Kept in this session only: reloading or closing the page forgets them.")
     documents.show_uploaders(state)
     if state.files:

@@ -28,7 +28,7 @@ _HOW_FOUND = (
 
 def show_empty(state: UiState) -> None:
     """Show a newcomer what this is, and the two ways to begin."""
-    st.title("Ask your own documents", anchor=False)
+    st.header("Ask your own documents", anchor=False)
     st.write(
         "Add notes, papers or a whole folder, ask a question, and see the few passages that matter, why each was "
         "found, and the exact prompt for a language model. Everything stays on this machine."
@@ -44,7 +44,7 @@ def show_empty(state: UiState) -> None:
 
 def show_question(state: UiState) -> None:
     """Draw the question's field; Enter asks."""
-    st.title("Ask your documents", anchor=False)
+    st.header("Ask your documents", anchor=False)
     with st.form("question_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         question = st.text_input("Question", value=state.question, placeholder="What do you want to know?")
         asked = st.form_submit_button("Find passages", type="primary", icon=":material/search:")
@@ -110,6 +110,22 @@ def _ranks(item: Evidence) -> str:
     return ", ".join(f"{RETRIEVERS.get(name, (name,))[0]} #{hit.rank}" for name, hit in item.hits.items())
 
 
+def show_limits() -> None:
+    """Draw how much may go into the prompt."""
+    with st.popover("Limits", icon=":material/tune:", type="tertiary"):
+        st.number_input("Passages at most", 1, 100, key=kept("num_results"), on_change=keep, args=("num_results",))
+        st.number_input(
+            "Token budget",
+            50,
+            1_000_000,
+            step=500,
+            key=kept("max_tokens"),
+            on_change=keep,
+            args=("max_tokens",),
+            help="A token is about three quarters of an English word. Small local models often take 4,096 in all.",
+        )
+
+
 def show_prompt(prompt: Prompt) -> None:
     """Show the exact prompt with its copy button, its tokens against the budget, its limits, and a download."""
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -117,18 +133,7 @@ def show_prompt(prompt: Prompt) -> None:
             "Prompt", anchor=False, width="content", help="Exactly what a model gets. Copy it into any chat window."
         )
         st.space("stretch")
-        with st.popover("Limits", icon=":material/tune:", type="tertiary"):
-            st.number_input("Passages at most", 1, 100, key=kept("num_results"), on_change=keep, args=("num_results",))
-            st.number_input(
-                "Token budget",
-                50,
-                1_000_000,
-                step=500,
-                key=kept("max_tokens"),
-                on_change=keep,
-                args=("max_tokens",),
-                help="A token is about three quarters of an English word. Small local models often take 4,096 in all.",
-            )
+        show_limits()
         st.download_button(
             "Save",
             lambda: prompt.text,

@@ -36,7 +36,7 @@ def show_uploaders(state: UiState) -> None:
             *found,
             *st.file_uploader("Single files", accept_multiple_files=True, key=f"files_{key}", disabled=state.indexing),
         ]
-    st.caption(plain(f"Read are {', '.join(suffixes())} files, up to 50 MB each. Nothing leaves this machine."))
+    st.caption(plain(f"Kinds that are read: {', '.join(suffixes())}, up to 50 MB each. Nothing leaves this machine."))
     if found and not state.indexing:
         state.index([(file.name, file.getvalue()) for file in found])
         state.uploads += 1

@@ -11,6 +11,7 @@ import streamlit as st
 
 from autocontext.datatypes import Chunk, FileReport, ModelOptions, Prompt, Report
 from autocontext.engine import AutoContext, fit_context
+from autocontext.errors import AutoContextError
 from autocontext.ui.jobs import AnswerJob, IndexJob
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +30,8 @@ class UiState:
         The last outcome of each file, by name; also of files that are not in the collection.
     notice
         A sentence to show once, on the next run.
+    problem
+        Why there is no prompt for the question, or "".
     uploads
         How often the upload widgets were emptied: a new number is a new, empty widget.
     """
@@ -40,6 +43,7 @@ class UiState:
     uploads: int = 0
     question: str = ""
     prompt: Prompt | None = None
+    problem: str = ""
     num_results: int = 5
     max_tokens: int = 3000
     answer_job: AnswerJob | None = None
@@ -118,9 +122,12 @@ class UiState:
         searched = (self.question, id(chunks), self.num_results, self.max_tokens)
         if searched == self._searched:
             return
-        self.prompt = None
+        self.prompt, self.problem = None, ""
         if self.question and chunks:
-            self.prompt = self.engine.get_prompt(self.question, self.num_results, self.max_tokens)
+            try:
+                self.prompt = self.engine.get_prompt(self.question, self.num_results, self.max_tokens)
+            except AutoContextError as error:
+                self.problem = str(error)
         self._searched = searched
 
     def ask_model(self) -> None:

@@ -1,0 +1,40 @@
+# make run: the app on http://127.0.0.1:8501      make test: all tests      Both make .venv and install what they need.
+# A CPU build of torch: make run TORCH="torch==2.13.0 --index-url ADDRESS" (README, "A smaller install").
+PYTHON ?= python3
+VENV ?= .venv
+TORCH ?= torch==2.13.0
+BIN = $(VENV)/bin
+
+.PHONY: run test lint format lock clean
+
+run: $(VENV)/.installed
+	$(BIN)/python -m streamlit run app.py
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: $(VENV)/.installed-dev
+	(sed -n 1p constraints.txt; $(BIN)/pip freeze | grep -v -i -E '^(torch|pip|setuptools)==|@') > constraints.new
+	mv constraints.new constraints.txt
+
+$(VENV)/.installed: requirements.txt constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet $(TORCH)
+	$(BIN)/python -m pip install --quiet -r requirements.txt
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt
+	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	touch $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,89 @@
+"""Fixtures and small real classes that all tests share; no test reaches another machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+os.environ.setdefault("AUTOCONTEXT_WARM_UP", "0")  # no thread that imports torch while a short test ends
+
+import numpy as np
+import pytest
+
+from autocontext import AutoContext, Settings
+from autocontext.protocols import Vectors
+from autocontext.tokenizing import tokenize
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "data"
+
+
+class HashEncoder:
+    """A real little encoder without a model: each word has its own direction, so shared words make a cosine."""
+
+    name = "hash-64"
+
+    def __init__(self) -> None:
+        self.texts_encoded = 0
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        self.texts_encoded += len(texts)
+        rows = np.zeros((len(texts), 64), dtype=np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for token in tokenize(text) or [text]:
+                direction = np.random.default_rng(zlib.crc32(token.encode())).standard_normal(64)
+                row += direction.astype(np.float32)
+        return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+
+
+@pytest.fixture
+def encoder() -> HashEncoder:
+    return HashEncoder()
+
+
+@pytest.fixture
+def make_context(encoder: HashEncoder):
+    """Return a maker of small collections: ``make_context({"a.txt": "Text."}, retrievers=("bm25",))``."""
+
+    def make(files: dict[str, str] | None = None, *, store: Path | None = None, **settings) -> AutoContext:
+        ac = AutoContext(settings=Settings(**settings), encoder=encoder, store=store)
+        if files:
+            ac.add_files([(name, text.encode()) for name, text in files.items()])
+        return ac
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def sample() -> AutoContext:
+    """Return the sample collection with the real embedding model; read only."""
+    ac = AutoContext()
+    ac.add_folder(DATA)
+    return ac
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_other_machine() -> Iterator[None]:
+    """Refuse every connection that leaves this machine, as a machine without a network does."""
+    connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
+
+    def is_local(sock: socket.socket, address: object) -> bool:
+        return sock.family == socket.AF_UNIX or (
+            isinstance(address, tuple) and str(address[0]) in ("127.0.0.1", "::1", "localhost")
+        )
+
+    def guarded_connect(sock: socket.socket, address: object) -> None:
+        if not is_local(sock, address):
+            raise OSError(101, f"tests stay on this machine, not {address}")
+        connect(sock, address)
+
+    def guarded_connect_ex(sock: socket.socket, address: object) -> int:
+        return connect_ex(sock, address) if is_local(sock, address) else 101
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded_connect)
+        patch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
+        yield
