@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from autocontext.answer import Answer
-from autocontext.datatypes import Prompt
+from autocontext.datatypes import Prompt, Report
 from autocontext.encoders import generate_embeddings
 from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError, ModelError
@@ -53,7 +53,9 @@ def _parser() -> argparse.ArgumentParser:
         "folder", metavar="FOLDER", help="folder of .txt, .md and .pdf files; searched with all folders in it"
     )
     collection.add_argument(
-        "--store", metavar="FILE", help="SQLite file to keep the index in: the next run embeds nothing again"
+        "--store",
+        metavar="FILE",
+        help="SQLite file to keep the folder's index in: the next run embeds only what is new",
     )
     collection.add_argument(
         "--retrievers", nargs="+", default=["bm25", "dense"], metavar="NAME", help="bm25, dense or both (default)"
@@ -120,6 +122,8 @@ def _open(parsed: argparse.Namespace) -> AutoContext:
     )
     ac = AutoContext(settings=settings, store=parsed.store)
     report = ac.add_folder(parsed.folder, progress=_progress if sys.stderr.isatty() else None)
+    gone = ac.documents.keys() - {row.name for row in report}  # a store remembers what the folder holds no more
+    report = Report([*report, *ac.remove_many(sorted(gone))])
     for row in report:
         if row.status == "failed" or (row.status != "skipped" and row.reason):
             _tell(f"{row.name}: {row.status}: {row.reason}")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, overload
+from typing import Literal, get_args, overload
 
 FileStatus = Literal["added", "changed", "unchanged", "removed", "skipped", "failed"]
 SupportLevel = Literal["strong", "weak", "none"]
@@ -243,10 +244,8 @@ class Report(Sequence[FileReport]):
     @property
     def summary(self) -> str:
         """For example ``"3 added, 1 failed"``; "nothing" for an empty batch."""
-        counts: dict[str, int] = {}
-        for row in self._rows:
-            counts[row.status] = counts.get(row.status, 0) + 1
-        return ", ".join(f"{n} {status}" for status, n in counts.items()) or "nothing"
+        counts = Counter(row.status for row in self._rows)
+        return ", ".join(f"{counts[status]} {status}" for status in get_args(FileStatus) if counts[status]) or "nothing"
 
 
 @dataclass(frozen=True, slots=True)

@@ -282,8 +282,8 @@ class AutoContext:
         support = judge(
             question,
             found,
-            weight_of=index.idf,
-            unknown_weight=index.idf_of(0),
+            document_frequency=index.document_frequency,
+            n_chunks=index.corpus_size,
             trust=self._retriever(snapshot, "dense").trust(question) if "dense" in self._names(snapshot) else 0.0,
         )
         return build_prompt(
@@ -487,9 +487,8 @@ def fit_context(prompt: Prompt, options: ModelOptions) -> ModelOptions:
 
 
 def _label(name: str) -> str:
-    """Return a document's name: a relative path with ``/`` and no way up, whatever the browser or system sent."""
-    parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".", "..")]
-    return loaders.clean_text("/".join(parts).replace("\n", " "))[0] or "unnamed"
+    """Return a document's name as it was given, but on one line: it is a label and never opened."""
+    return loaders.clean_text(name)[0].replace("\n", " ") or "unnamed"
 
 
 def _tell_nobody(_label: str, _done: int, _total: int) -> None:

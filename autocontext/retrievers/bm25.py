@@ -16,7 +16,7 @@ from rank_bm25 import BM25Okapi
 
 from autocontext.datatypes import Hit
 from autocontext.retrievers.base import Corpus, best_first, top_hits
-from autocontext.tokenizing import tokenize
+from autocontext.tokenizing import content_words, tokenize
 
 
 class BM25Index(BM25Okapi):  # type: ignore[misc]  # rank_bm25 has no types
@@ -75,6 +75,10 @@ class BM25Index(BM25Okapi):  # type: ignore[misc]  # rank_bm25 has no types
         """Return the inverse document frequency of a word that is in `n` chunks; always above 0."""
         return math.log(1 + (self.corpus_size - n + 0.5) / (n + 0.5))
 
+    def document_frequency(self, token: str) -> int:
+        """Return how many chunks hold `token`."""
+        return len(self._postings[token][0]) if token in self._postings else 0
+
     def get_scores(self, query: Sequence[str]) -> NDArray[np.float64]:
         """Return the score of every chunk, shape (n_chunks,); 0 where no word of the question is in it.
 
@@ -104,8 +108,8 @@ class BM25Retriever:
         self.index = BM25Index([tokenize(chunk.text) for chunk in corpus.chunks], k1=options.k1, b=options.b)
 
     def search(self, query: str, k: int) -> list[Hit]:
-        """Return at most `k` hits, best first."""
-        return top_hits(self.name, self.index.get_scores(tokenize(query)), k)
+        """Return at most `k` hits, best first, by the question's content words."""
+        return top_hits(self.name, self.index.get_scores(content_words(tokenize(query))), k)
 
     def trust(self, query: str) -> float:  # noqa: ARG002
         """Return 1: the tokenizer reads every script."""

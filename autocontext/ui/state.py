@@ -59,7 +59,7 @@ class UiState:
         """Start to add files in the background; over the limits, what is too much gets a row that says so."""
         taken: list[tuple[str, bytes | Path]] = []
         size = 0
-        for name, source in sorted(files, key=lambda file: file[0]):
+        for name, source in sorted(((relative_name(name), source) for name, source in files), key=lambda file: file[0]):
             size += len(source) if isinstance(source, bytes) else source.stat().st_size
             if len(taken) >= MAX_FILES or size > MAX_MEGABYTES * 1_000_000:
                 why = f"Over the limit of {MAX_FILES:,} files or {MAX_MEGABYTES} MB at once: add it in another round."
@@ -147,6 +147,12 @@ class UiState:
         """Stop the answer that is arriving; what has come stays."""
         if self.answer_job is not None:
             self.answer_job.stop()
+
+
+def relative_name(name: str) -> str:
+    """Return the name that a browser sent as a relative path with ``/`` that leads nowhere up."""
+    parts = name.replace("\\", "/").split("/")
+    return "/".join(part for part in parts if part not in ("", ".", "..")) or "unnamed"
 
 
 def current_state() -> UiState:

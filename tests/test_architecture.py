@@ -1,0 +1,106 @@
+"""The rules of ARCHITECTURE.md, checked on the imports themselves."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+import autocontext
+
+PACKAGE = ROOT / "autocontext"
+HEAVY = (
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "litellm",
+    "streamlit",
+    "pypdf",
+    "tiktoken",
+    "tokenizers",
+    "httpx",
+)
+# Lowest first; a module imports from lower layers only. What is not named here is a part.
+LAYERS = [
+    {"errors", "datatypes"},
+    {"settings", "protocols", "tokenizing", "sentences", "llm_errors"},
+    {"chunking", "encoders", "fusion", "support", "prompt", "tokens", "llm", "loaders", "retrievers", "stores"},
+    {"answer"},
+    {"engine"},
+    {"__init__"},
+    {"__main__", "ui"},
+]
+
+
+def modules() -> list:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def unit(path_or_name: str) -> str:
+    """Return the layer's name of a module: its file, or its folder for the parts that are folders."""
+    return path_or_name.split(".")[0]
+
+
+def imports(path) -> list[tuple[str, bool]]:
+    """Names of the imported modules, and whether the import is at the module's top."""
+    tree = ast.parse(path.read_text("utf-8"))
+    top = {id(node) for node in tree.body}
+    found = []
+    for node in ast.walk(tree):
+        names = (
+            [alias.name for alias in node.names] if isinstance(node, ast.Import)
+            else [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        )  # fmt: skip
+        if isinstance(node, ast.ImportFrom) and node.module == "autocontext":
+            names = [f"autocontext.{alias.name}" for alias in node.names]
+        found += [(name, id(node) in top) for name in names]
+    return found
+
+
+def level(name: str) -> int:
+    return next(n for n, layer in enumerate(LAYERS) if name in layer)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_down_only(path):
+    own = path.relative_to(PACKAGE).with_suffix("").parts[0]
+    for name, _ in imports(path):
+        if (
+            name.startswith("autocontext.")
+            and (other := name.split(".")[1]) != own
+            and other in {n for s in LAYERS for n in s}
+        ):
+            assert level(other) < level(own), f"{own} imports {other}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_heavy_packages_are_imported_where_they_are_used(path):
+    if path.is_relative_to(PACKAGE / "ui"):
+        return
+    at_top = [name for name, top in imports(path) if top and name.split(".")[0] in HEAVY]
+    assert at_top == []
+
+
+def test_only_the_app_imports_streamlit_and_only_llm_imports_litellm():
+    for path in modules():
+        used = {name.split(".")[0] for name, _ in imports(path)}
+        if "streamlit" in used:
+            assert path.is_relative_to(PACKAGE / "ui")
+        if "litellm" in used:
+            assert path.name == "llm.py"
+
+
+def test_importing_the_library_imports_nothing_heavy():
+    code = f"import sys, autocontext; print([m for m in {HEAVY} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_everything_public_is_there_and_explained():
+    for name in autocontext.__all__:
+        assert getattr(autocontext, name).__doc__, name

@@ -1,0 +1,186 @@
+"""The command line as a user has it: a process, its streams and its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from fake_llm import ANSWER, FakeLLM
+
+from autocontext import generate_embeddings
+from autocontext.__main__ import main
+
+
+@pytest.fixture
+def notes(tmp_path):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "salt.txt").write_text("Salt melts at 801 degrees. It tastes salty.")
+    (folder / "tea.md").write_text("# Tea\n\nGreen tea steeps for two minutes.")
+    (folder / "broken.pdf").write_bytes(b"not a pdf")
+    return folder
+
+
+def run(*arguments: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "autocontext", *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=ROOT,
+        env={**os.environ, **env},
+        timeout=240,
+        check=False,
+    )
+
+
+def test_prompt_prints_the_prompt_and_nothing_else_on_stdout(notes):
+    done = run("prompt", notes, "At how many degrees does salt melt?")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Based on the following context, please answer the question:\n")
+    assert done.stdout.endswith("\nAnswer:\n")
+    assert "[1] (notes/salt.txt)\nSalt melts at 801 degrees." in done.stdout
+    assert "notes/broken.pdf: failed: It is damaged or not a PDF" in done.stderr
+    assert "2 added, 1 failed" in done.stderr
+
+
+def test_embed_prints_a_json_array_and_nothing_else():
+    done = run("embed", stdin="Salt melts.\nTee zieht.\n")
+    assert done.returncode == 0, done.stderr
+    vectors = np.array(json.loads(done.stdout))
+    assert vectors.shape == (2, 384)
+    assert np.allclose(vectors, generate_embeddings(["Salt melts.", "Tee zieht."]), atol=1e-5)
+
+
+def test_embed_of_nothing_is_an_empty_array():
+    assert run("embed").stdout == "[]\n"
+
+
+@pytest.fixture
+def bm25_only():
+    return ["--retrievers", "bm25"]
+
+
+def test_ask_prints_the_answer_and_its_sources_apart(notes, bm25_only, capsys):
+    with FakeLLM() as llm:
+        code = main(
+            ["ask", str(notes), "Who says it?", "--model", "openai/ok", "--api-base", llm.openai_base, *bm25_only]
+        )
+    out, err = capsys.readouterr()
+    assert code == 0
+    assert out == ANSWER + "\n"
+    assert "[1] notes/" in err or "[1] is not in the prompt" in err
+
+
+def test_a_source_that_does_not_exist_is_told(notes, bm25_only, capsys):
+    with FakeLLM(answer="Salt does [1], as it says in [7].") as llm:
+        main(
+            [
+                "ask",
+                str(notes),
+                "What melts?",
+                "--model",
+                "ollama/ok",
+                "--api-base",
+                llm.ollama_base,
+                *bm25_only,
+                "--num-results",
+                "1",
+            ]
+        )
+    assert "[7] is not in the prompt: the model made it up." in capsys.readouterr().err
+
+
+def test_a_model_that_cannot_be_reached_is_one_sentence_and_exit_code_1(notes, bm25_only, capsys):
+    code = main(
+        ["ask", str(notes), "What melts?", "--model", "ollama/x", "--api-base", "http://127.0.0.1:9", *bm25_only]
+    )
+    out, err = capsys.readouterr()
+    assert (code, out) == (1, "")
+    assert "autocontext: Nothing answers at http://127.0.0.1:9" in err
+    assert "Traceback" not in err
+
+
+def test_a_broken_answer_keeps_what_came_and_fails(notes, bm25_only, capsys):
+    with FakeLLM() as llm:
+        code = main(
+            ["ask", str(notes), "What melts?", "--model", "openai/cut", "--api-base", llm.openai_base, *bm25_only]
+        )
+    out, _ = capsys.readouterr()
+    assert code == 1
+    assert out == "Pauli Blendergast says\n"
+
+
+@pytest.mark.parametrize("end", ["quit\n", "QUIT\n", "exit\n", ""])
+def test_chat_answers_until_quit_or_the_end_of_input(notes, bm25_only, end):
+    done = run("chat", notes, *bm25_only, stdin=f"At how many degrees does salt melt?\n\n{end}")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("--- CONTEXT ---") == 1
+    assert "801" in done.stdout
+
+
+def test_chat_goes_on_after_an_error(notes, bm25_only, monkeypatch, capsys):
+    lines = iter(["What melts?\n", "What steeps?\n", "quit\n"])
+    monkeypatch.setattr("sys.stdin", type("In", (), {"readline": lambda _: next(lines), "isatty": lambda _: False})())
+    code = main(["chat", str(notes), "--model", "ollama/x", "--api-base", "http://127.0.0.1:9", *bm25_only])
+    assert code == 0
+    assert capsys.readouterr().err.count("Nothing answers at") == 2
+
+
+@pytest.mark.parametrize("command", ["prompt", "ask", "chat", "embed"])
+def test_every_command_explains_itself(command, capsys):
+    with pytest.raises(SystemExit) as end:
+        main([command, "--help"])
+    assert end.value.code == 0
+    assert "usage: python -m autocontext" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["prompt", "folder"], ["ask", "folder", "question"]])
+def test_wrong_usage_is_exit_code_2(arguments, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--max-tokens", "10"], "raise the token budget"),
+        (["--retrievers", "bm52"], "choose from bm25, dense"),
+        (["--sentences", "0"], "at least 1 sentence"),
+    ],
+)
+def test_a_setting_that_cannot_work_is_a_sentence_and_exit_code_1(notes, arguments, sentence, capsys):
+    assert main(["prompt", str(notes), "What melts?", "--retrievers", "bm25", *arguments]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert sentence in err
+
+
+def test_a_folder_without_anything_to_read_says_so(tmp_path, capsys):
+    assert main(["prompt", str(tmp_path), "What?", "--retrievers", "bm25"]) == 1
+    assert "holds no .txt, .md or .pdf file with text" in capsys.readouterr().err
+
+
+def test_a_store_is_kept_between_runs(notes, tmp_path, bm25_only, capsys):
+    arguments = ["prompt", str(notes), "What melts?", *bm25_only, "--store", str(tmp_path / "x.db")]
+    assert main(arguments) == 0
+    assert main(arguments) == 0
+    assert "2 unchanged, 1 failed" in capsys.readouterr().err
+
+
+def test_a_file_that_left_the_folder_leaves_the_store(notes, tmp_path, bm25_only, capsys):
+    arguments = ["prompt", str(notes), "What melts?", *bm25_only, "--store", str(tmp_path / "x.db")]
+    main(arguments)
+    (notes / "salt.txt").unlink()
+    assert main(arguments) == 0
+    out, err = capsys.readouterr()
+    assert "1 unchanged, 1 removed, 1 failed" in err
+    assert "801" not in out.rpartition("Based on")[2]

