@@ -14,7 +14,7 @@ from autocontext.settings import ChunkOptions
 CountTokens = Callable[[Sequence[str]], list[int]]
 Span = tuple[int, int]
 
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+?)[ \t#]*$", re.M)
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*\S)[ \t]*$", re.M)
 _FENCE = re.compile(r"^ {0,3}(```|~~~)", re.M)
 _ATOM = re.compile(r"\S{1,40}\s{0,40}|\s{1,40}")
 _CLAUSE_END = tuple(",;:、，；：)）\u2014")
@@ -52,13 +52,18 @@ def chunk_spans(text: str, options: ChunkOptions, count_tokens: CountTokens = es
     chunks: list[Span] = []
     held: list[Span] = []
     tokens = 0
+    gaps: dict[str, int] = {}
     for start, end, size, heading in _sized_sentences(text, limit, count_tokens):
         begins = heading and any(not _HEADING.match(text[a:b]) for a, b in held)
-        if held and (begins or len(held) >= options.sentences or tokens + size > limit):
+        between = text[held[-1][1] : start] if held else ""
+        if between not in gaps:  # blank lines are nothing to most encoders, but not to every counter
+            gaps[between] = count_tokens([between])[0] if len(between) > 1 else 0
+        size_between = gaps[between]
+        if held and (begins or len(held) >= options.sentences or tokens + size_between + size > limit):
             chunks.append((held[0][0], held[-1][1]))
-            held, tokens = [], 0
+            held, tokens, size_between = [], 0, 0
         held.append((start, end))
-        tokens += size
+        tokens += size_between + size
     if held:
         chunks.append((held[0][0], held[-1][1]))
     return chunks
@@ -110,6 +115,13 @@ def _sized_sentences(text: str, limit: int, count_tokens: CountTokens) -> Iterat
 def _pieces(text: str, start: int, end: int, limit: int, count_tokens: CountTokens) -> Iterator[tuple[int, int, int]]:
     atoms = list(_atoms(text, start, end))
     sizes = count_tokens([text[a:b] for a, b in atoms])
+    if max(sizes) > limit:  # a run of signs that are each a token or more
+        atoms = [
+            bit
+            for (a, b), size in zip(atoms, sizes, strict=True)
+            for bit in (_atoms(text, a, b, max(1, limit // 4)) if size > limit else [(a, b)])
+        ]
+        sizes = count_tokens([text[a:b] for a, b in atoms])
     first = 0
     while first < len(atoms):
         total, last = 0, first
@@ -127,12 +139,12 @@ def _pieces(text: str, start: int, end: int, limit: int, count_tokens: CountToke
         first = last
 
 
-def _atoms(text: str, start: int, end: int) -> Iterator[Span]:
+def _atoms(text: str, start: int, end: int, longest: int = 80) -> Iterator[Span]:
     """Words with the blanks after them, long runs in bits; never between a letter and its mark."""
     position = start
     while position < end:
         match = _ATOM.match(text, position, end)
-        stop = match.end() if match else end
+        stop = min(match.end() if match else end, position + longest)
         while stop < end and stop - position > 1 and unicodedata.category(text[stop]).startswith("M"):
             stop -= 1
         yield position, stop
@@ -158,6 +170,7 @@ def _headings(text: str) -> list[tuple[int, str]]:
         if bisect_right(fences, match.start()) % 2:
             continue  # a comment inside a code block
         level = len(match.group(1))
-        path = [(depth, title) for depth, title in path if depth < level] + [(level, match.group(2))]
-        found.append((match.start(), " > ".join(title for _, title in path)))
+        title = match.group(2).rstrip("#").rstrip() or match.group(2)
+        path = [*((depth, above) for depth, above in path if depth < level), (level, title)]
+        found.append((match.start(), " > ".join(above for _, above in path)))
     return found

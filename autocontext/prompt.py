@@ -46,7 +46,7 @@ _CONTEXT_MARKER = re.compile(rf"{_DASH}{{2,}}[^\S\n]*((?:END[^\S\n]+)?CONTEXT)[^
 _SEPARATOR_LINE = re.compile(rf"^([^\S\n]*){_DASH}{{3,}}([^\S\n]*)$", re.M)
 # <|im_start|>, <｜User｜>, <start_of_turn>, <<SYS>>, [INST], <s>, <think>
 _CHAT_TOKEN = re.compile(
-    r"<(\|[^<>\n]{1,60}\||\uff5c[^<>\n]{1,60}\uff5c|/?(?:start|end)_of_(?:turn|text|image)|/?s|/?think|/?bos|/?eos|<?/?SYS>?)>"
+    r"<(\|[^<>\[\]\n]{1,60}\||\uff5c[^<>\[\]\n]{1,60}\uff5c|/?(?:start|end)_of_(?:turn|text|image)|/?s|/?think|/?bos|/?eos|<?/?SYS>?)>"
     r"|\[(/?INST|/?SYSTEM_PROMPT|/?AVAILABLE_TOOLS)\]",
     re.I,
 )

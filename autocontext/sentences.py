@@ -100,7 +100,7 @@ def _line_ends(text: str, start: int, newline: int) -> bool:
     """Tell whether the newline at `newline` ends what began at `start`, or only wraps it."""
     if _LINE_OPENER.match(text, newline + 1):
         return True
-    line_start = max(start, text.rfind("\n", max(0, newline - 400), newline) + 1)
+    line_start = max(start, text.rfind("\n", start, newline) + 1)
     if _HEADING_OR_ROW.match(text, line_start, newline):
         return True
     line = text[line_start:newline].strip()

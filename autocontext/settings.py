@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,7 +46,7 @@ class BM25Options:
     b: float = 0.75
 
     def __post_init__(self) -> None:
-        _require(self.k1 >= 0, f"k1 must be 0 or more, not {self.k1}.")
+        _require(0 <= self.k1 < math.inf, f"k1 must be 0 or more, not {self.k1}.")
         _require(0 <= self.b <= 1, f"b must lie between 0 and 1, not {self.b}.")
 
 
@@ -109,6 +110,7 @@ class Settings:
         _require(self.candidates >= 1, f"candidates must be 1 or more, not {self.candidates}.")
         _require(self.fusion in ("scores", "ranks", "union"), f"fusion is scores, ranks or union, not {self.fusion!r}.")
         _require(all(w >= 0 for w in self.weights.values()), f"A weight is negative: {dict(self.weights)}.")
+        _require(all(w < math.inf for w in self.weights.values()), f"A weight is infinite: {dict(self.weights)}.")
         weighted = [self.weights.get(name, 1.0) for name in self.retrievers]
         _require(any(weighted), "Every retriever has weight 0: nothing could be found.")
         _require(self.num_results >= 1, f"num_results must be 1 or more, not {self.num_results}.")

@@ -78,7 +78,7 @@ def _word_tokens(word: str) -> tuple[str, ...]:
     elif pieces == [whole]:
         camel = _CAMEL.split(word)
         pieces = [fold(part) for part in camel] if 1 < len(camel) <= 8 else []
-    return (whole, *(piece for piece in pieces if piece != whole))
+    return tuple(token for token in (whole, *(piece for piece in pieces if piece != whole)) if token)
 
 
 def tokenize(text: str) -> list[str]:
@@ -91,7 +91,7 @@ def tokenize(text: str) -> list[str]:
     >>> tokenize("量子计算")
     ['量子', '子计', '计算']
     """
-    composed = text if text.isascii() else unicodedata.normalize("NFC", text)  # else Hangul and kana may fall apart
+    composed = text if text.isascii() else unicodedata.normalize("NFKC", text)  # else Hangul and kana may fall apart
     return [token for _, _, tokens in word_spans(composed) for token in tokens]
 
 

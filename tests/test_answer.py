@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from fake_llm import ANSWER, FakeLLM
 
 from autocontext.answer import find_citations
 from autocontext.datatypes import ModelOptions
 from autocontext.engine import fit_context
 from autocontext.errors import ModelError
+from tests.fake_llm import ANSWER, FakeLLM
 
 FILES = {"a.txt": "Pauli says that economics is bullshit.", "b.txt": "Economics is a science, says Odalys."}
 

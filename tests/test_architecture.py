@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
 
 import autocontext
+from tests.conftest import ROOT
 
 PACKAGE = ROOT / "autocontext"
 HEAVY = (

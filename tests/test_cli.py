@@ -9,11 +9,11 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import ROOT
-from fake_llm import ANSWER, FakeLLM
 
 from autocontext import generate_embeddings
 from autocontext.__main__ import main
+from tests.conftest import ROOT
+from tests.fake_llm import ANSWER, FakeLLM
 
 
 @pytest.fixture

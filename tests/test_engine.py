@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 
 import pytest
-from conftest import DATA, HashEncoder
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
@@ -14,6 +13,7 @@ from autocontext import AutoContext, Settings
 from autocontext.datatypes import Document
 from autocontext.errors import BudgetError, LoadError, SettingsError
 from autocontext.settings import ChunkOptions, EncoderOptions
+from tests.conftest import DATA, HashEncoder
 
 NOTES = {
     "notes/salt.txt": "Salt melts at 801 degrees. It tastes salty. Miners dig it.",

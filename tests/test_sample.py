@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from conftest import DATA
 
 from autocontext import AutoContext, Settings
+from tests.conftest import DATA
 
 QUESTIONS = [json.loads(line) for line in (DATA / "questions.jsonl").read_text("utf-8").splitlines()]
 ANSWERED = [row for row in QUESTIONS if row["document"]]

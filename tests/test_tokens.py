@@ -6,10 +6,10 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
 
 from autocontext import tokens
 from autocontext.tokens import count_tokens
+from tests.conftest import ROOT
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 
 from autocontext.datatypes import Document
 from autocontext.errors import LoadError
@@ -16,6 +17,10 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# Signs of cp1252 that stand between letters only where another encoding has a letter in their place (Polish, Russian).
+_SIGN_IN_WORD = re.compile(
+    "[^\\W\\d_][\u00a1-\u00a9\u00ab\u00ac\u00ae-\u00b4\u00b6\u00b8\u00b9\u00bb-\u00bf\u00d7\u00f7][^\\W\\d_]"
 )
 _BAD_BYTES = 0.002  # UTF-8 with a few broken bytes stays UTF-8
 
@@ -37,15 +42,18 @@ def _decode(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
     """Byte order mark, strict UTF-8, UTF-8 with a few bad bytes, a guess; anything but plain UTF-8 is told."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
+            text = data.decode(encoding, "replace")
             notes = () if encoding == "utf-8-sig" else (f"Read as {encoding}.",)
-            return data.decode(encoding, "replace"), notes
+            return text, (*notes, *_bad_note(text.count("\ufffd")))
     try:
         return data.decode("utf-8"), ()
     except UnicodeDecodeError:
         lenient = data.decode("utf-8", "replace")
     bad = lenient.count("\ufffd")
     if bad <= 1 + len(lenient) * _BAD_BYTES and any(ord(char) > 127 and char != "\ufffd" for char in lenient):
-        return lenient, (f"{bad} byte{'s' if bad > 1 else ''} could not be decoded.",)
+        return lenient, _bad_note(bad)
+    if _looks_western(data):
+        return data.decode("cp1252"), ("Read as cp1252 (a guess).",)
     from charset_normalizer import from_bytes
 
     best = from_bytes(data).best()
@@ -55,3 +63,17 @@ def _decode(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
         return data.decode("cp1252", "replace"), ("Encoding unknown: read as cp1252.",)
     encoding = {"gb2312": "gb18030", "gbk": "gb18030"}.get(best.encoding, best.encoding)
     return data.decode(encoding, "replace"), (f"Read as {encoding} (a guess).",)
+
+
+def _bad_note(count: int) -> tuple[str, ...]:
+    return (f"{count} byte{'s' if count > 1 else ''} could not be decoded.",) if count else ()
+
+
+def _looks_western(data: bytes) -> bool:
+    """Tell whether cp1252 makes sense of every byte and most are ASCII: a guesser fails on short Western notes."""
+    try:
+        text = data.decode("cp1252")
+    except UnicodeDecodeError:
+        return False
+    mostly_ascii = sum(byte > 127 for byte in data) * 3 < len(data)
+    return mostly_ascii and not re.search(r"[\0-\x08]", text) and not _SIGN_IN_WORD.search(text)

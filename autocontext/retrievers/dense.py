@@ -23,7 +23,8 @@ class DenseRetriever:
         """Return at most `k` hits, best first; a cosine of 0 or less is no match."""
         if not len(self._vectors) or not query.strip():
             return []
-        return top_hits(self.name, self._vectors @ np.asarray(self._encoder.encode([query])[0]), k)
+        cosines = self._vectors @ np.asarray(self._encoder.encode([query])[0])
+        return top_hits(self.name, cosines.round(6), k)  # equal texts differ in the last bit, by their row
 
     def trust(self, query: str) -> float:
         """Return how well the encoder reads the question: it is near blind outside its training languages."""

@@ -45,6 +45,10 @@ class SQLiteStore:
         self._path = str(path)
         try:
             self._connection = sqlite3.connect(self._path, check_same_thread=False, timeout=30)
+            tables = {name for (name,) in self._connection.execute("select name from sqlite_master")}
+            if tables and "meta" not in tables:
+                self.close()
+                raise StoreError(f"{self._path} is the database of another program, not a collection.")
             self._connection.execute("pragma journal_mode = wal")
             self._connection.execute("pragma foreign_keys = on")
             self._connection.executescript(_SCHEMA)

@@ -1,0 +1,248 @@
+"""A collection in a file: what comes back, what is embedded again, and what a crash leaves."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from autocontext import AutoContext, AutoContextError, Settings
+from autocontext.datatypes import Chunk, Document
+from autocontext.errors import StoreError
+from autocontext.settings import ChunkOptions
+from autocontext.stores.sqlite import SQLiteStore
+from tests.conftest import ROOT, HashEncoder
+
+FILES = [
+    ("notes/b.md", "# Salt\n\nSalt melts at 801 degrees. 猫が来た。\n"),
+    ("a.txt", "Water boils. Gold shines. Boats sail. The cat sleeps."),
+]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "notes.db"
+
+
+@pytest.fixture
+def open_context(path):
+    """Return an opener of the collection in `path`; each opening has an encoder of its own that counts."""
+
+    def opened(name="hash-64", **settings):
+        encoder = HashEncoder()
+        encoder.name = name
+        return AutoContext(settings=Settings(**settings), encoder=encoder, store=path), encoder
+
+    return opened
+
+
+@pytest.fixture
+def kept(open_context):
+    """Fill the collection, close it, and return its documents and chunks."""
+    ac, _ = open_context()
+    ac.add_files([(name, text.encode()) for name, text in FILES])
+    ac.close()
+    return dict(ac.documents), ac.chunks
+
+
+def found(ac, question="When does salt melt?"):
+    return [(item.chunk, round(item.score, 6), dict(item.hits)) for item in ac.search(question)]
+
+
+def test_documents_and_chunks_come_back_as_they_were(path):
+    document = Document("a.pdf", "Salt melts.\n\nWater 猫.", "abc", (0, 13), ("1 of 2 pages hold no text.",))
+    chunks = (Chunk(0, "a.pdf", "Salt melts.", 0, 11, 1, 1, "A > B"), Chunk(0, "a.pdf", "Water 猫.", 13, 21, 3, 2))
+    store = SQLiteStore(path)
+    store.save([(document, chunks)])
+    store.close()
+    assert SQLiteStore(path).load() == [(document, chunks)]
+
+
+def test_reopening_gives_the_same_collection_and_embeds_nothing(kept, open_context):
+    documents, chunks = kept
+    ac, encoder = open_context()
+    assert (dict(ac.documents), list(ac.documents), ac.chunks) == (documents, list(documents), chunks)
+    ac.search("When does salt melt?")
+    assert encoder.texts_encoded == 1  # the question
+    assert [row.status for row in ac.add_files([(name, text.encode()) for name, text in FILES])] == ["unchanged"] * 2
+    ac.search("When does salt melt?")
+    assert encoder.texts_encoded == 2
+
+
+def test_a_reopened_collection_finds_what_one_in_memory_finds(kept, open_context, make_context):
+    ac, _ = open_context()
+    assert found(ac) == found(make_context(dict(FILES))) != []
+
+
+@pytest.mark.parametrize("data", [b"Salt melts at 801 degrees.", b"Iron rusts. Salt melts."])
+def test_a_replaced_document_keeps_its_place_and_nothing_of_its_old_text(kept, open_context, data):
+    ac, _ = open_context()
+    assert ac.add("notes/b.md", data).status == "changed"
+    for again in (ac, open_context()[0]):
+        assert list(again.documents) == ["notes/b.md", "a.txt"]
+        assert again.documents["notes/b.md"].text == data.decode()
+        assert [(chunk.number, chunk.text) for chunk in again.chunks[:1]] == [(0, data.decode())]
+        assert not any("猫" in chunk.text for chunk in again.chunks)
+
+
+def test_a_removed_document_leaves_nothing_but_vectors_in_the_file(kept, open_context, path):
+    ac, _ = open_context()
+    ac.remove_many(list(ac.documents))
+    ac.close()
+    file = sqlite3.connect(path)
+    counts = {name: file.execute(f"select count(*) from {name}").fetchone()[0] for name in ("documents", "chunks")}
+    assert counts == {"documents": 0, "chunks": 0}
+    assert file.execute("select count(*) from vectors").fetchone() == (len(kept[1]),)
+    file.close()
+
+
+def test_a_removed_document_is_gone_and_its_vectors_are_kept(kept, open_context):
+    ac, _ = open_context()
+    ac.remove("notes/b.md")
+    for again in (ac, open_context()[0]):
+        assert list(again.documents) == ["a.txt"]
+        assert [chunk.number for chunk in again.chunks] == [0, 1]
+        assert all(chunk.document == "a.txt" for chunk, *_ in found(again, "salt water cat"))
+    ac, encoder = open_context()
+    assert ac.add(FILES[0][0], FILES[0][1].encode()).status == "added"
+    assert (encoder.texts_encoded, list(ac.documents)) == (0, ["a.txt", "notes/b.md"])
+
+
+def test_other_chunk_settings_cut_again_and_embed_only_new_texts(kept, open_context):
+    ac, encoder = open_context(chunking=ChunkOptions(sentences=1))
+    sentences = ["Water boils.", "Gold shines.", "Boats sail.", "The cat sleeps."]
+    assert [chunk.text for chunk in ac.chunks if chunk.document == "a.txt"] == sentences
+    old = {chunk.text for chunk in kept[1]}
+    new = {chunk.text for chunk in ac.chunks} - old
+    assert "The cat sleeps." in old
+    ac.search("salt")
+    assert encoder.texts_encoded == len(new) + 1
+    ac.close()
+    again, encoder = open_context(chunking=ChunkOptions(sentences=1))
+    assert again.chunks == ac.chunks
+    again.search("salt")
+    assert encoder.texts_encoded == 1
+
+
+def test_another_encoder_embeds_again_and_both_models_vectors_are_kept(kept, open_context):
+    for name, texts in (("hash-64", 0), ("other", len(kept[1])), ("hash-64", 0), ("other", 0)):
+        ac, encoder = open_context(name)
+        ac.search("salt")
+        assert encoder.texts_encoded == texts + 1
+        ac.close()
+
+
+def test_vectors_are_kept_by_model_and_the_first_one_stays(path):
+    store = SQLiteStore(path)
+    hashes = [hashlib.sha256(bytes([n])).digest() for n in range(3)]
+    rows = {text_hash: np.array([n, 0.5], dtype=np.float32) for n, text_hash in enumerate(hashes[:2])}
+    store.add_vectors("one", rows)
+    store.add_vectors("one", {hashes[0]: np.array([9, 9], dtype=np.float32)})
+    known = store.vectors("one", hashes)
+    assert {text_hash: row.tolist() for text_hash, row in known.items()} == {hashes[0]: [0, 0.5], hashes[1]: [1, 0.5]}
+    assert {row.dtype for row in known.values()} == {np.dtype(np.float32)}
+    assert store.vectors("two", hashes) == {}
+
+
+def test_more_vectors_are_asked_for_than_sqlite_takes_at_once(path):
+    store = SQLiteStore(path)
+    rows = {hashlib.sha256(str(n).encode()).digest(): np.array([n], dtype=np.float32) for n in range(1201)}
+    store.add_vectors("one", rows)
+    assert {text_hash: row[0] for text_hash, row in store.vectors("one", list(rows)).items()} == {
+        text_hash: row[0] for text_hash, row in rows.items()
+    }
+
+
+@pytest.mark.parametrize("data", [b"Only words, and many of them. " * 50, b"SQLite format 3\0" + b"\xff" * 2000])
+def test_a_file_that_is_no_database_is_refused_and_left_alone(path, data):
+    path.write_bytes(data)
+    with pytest.raises(StoreError) as caught:
+        AutoContext(store=path)
+    assert str(caught.value).startswith(f"{path} cannot be opened as a collection: ")
+    assert isinstance(caught.value, AutoContextError)
+    assert path.read_bytes() == data
+
+
+def test_a_folder_is_refused(tmp_path):
+    with pytest.raises(StoreError):
+        SQLiteStore(tmp_path)
+
+
+def test_another_programs_database_is_refused_and_left_alone(path):
+    with sqlite3.connect(path) as other:
+        other.execute("create table documents (title text)")
+    other.close()
+    with pytest.raises(StoreError):
+        AutoContext(store=path)
+    other = sqlite3.connect(path)
+    assert other.execute("select name from sqlite_master").fetchall() == [("documents",)]
+    other.close()
+
+
+def test_a_collection_of_another_version_is_refused(kept, path):
+    store = SQLiteStore(path)
+    store.put("schema", "0")
+    store.close()
+    with pytest.raises(StoreError, match=r"written by another version \(schema 0\); index the files again\.$"):
+        SQLiteStore(path)
+
+
+# --- a crash ---
+
+CRASH_WHILE_EMBEDDING = """
+class Crashing:
+    name = "hash-64"
+    batches = 0
+
+    def encode(self, texts):
+        if self.batches == 1:
+            os._exit(7)
+        self.batches += 1
+        return np.ones((len(texts), 64), dtype=np.float32) / 8
+
+ac = AutoContext(Settings(chunking=ChunkOptions(sentences=1)), Crashing(), sys.argv[1])
+ac.add("new.txt", "".join(f"Number {n}. " for n in range(100)).encode())
+"""
+CRASH_WHILE_SAVING = """
+def items():
+    document = Document("new.txt", "Text.", "")
+    yield document, (Chunk(0, "new.txt", "Text.", 0, 5, 1),)
+    yield replace(document, name="a.txt"), ()
+    os._exit(7)
+
+SQLiteStore(sys.argv[1]).save(items())
+"""
+IMPORTS = """
+import os, sys
+from dataclasses import replace
+import numpy as np
+from autocontext import AutoContext, Settings
+from autocontext.datatypes import Chunk, Document
+from autocontext.settings import ChunkOptions
+from autocontext.stores.sqlite import SQLiteStore
+"""
+
+
+@pytest.mark.parametrize(
+    ("crash", "embedded_before"), [(CRASH_WHILE_EMBEDDING, 64), (CRASH_WHILE_SAVING, 0)], ids=["embedding", "saving"]
+)
+def test_a_crash_leaves_the_collection_as_it_was_and_the_vectors_that_were_made(
+    path, open_context, crash, embedded_before
+):
+    one = {"chunking": ChunkOptions(sentences=1)}
+    ac, _ = open_context(**one)
+    ac.add("a.txt", b"Salt melts. Water boils.")
+    ac.close()
+    ended = subprocess.run([sys.executable, "-c", IMPORTS + crash, path], cwd=ROOT, check=False)
+    assert ended.returncode == 7
+    again, encoder = open_context(**one)
+    assert list(again.documents) == ["a.txt"]
+    assert again.chunks == ac.chunks
+    assert found(again, "salt")
+    encoder.texts_encoded = 0
+    assert again.add("new.txt", "".join(f"Number {n}. " for n in range(100)).encode()).n_chunks == 100
+    assert encoder.texts_encoded == 100 - embedded_before

@@ -1,0 +1,158 @@
+"""The one tokenizer: what counts as the same word in a chunk and in a question."""
+
+from __future__ import annotations
+
+import unicodedata
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from autocontext.tokenizing import content_words, fold, tokenize, word_spans
+
+ANY_TEXT = st.text(max_size=60) | st.text(
+    "aB1 -_.'’/é\u0301\u00adßИй한글\u1112\u1161かガ\u3099ｶﾞ猫नि\u093fไทย", max_size=40
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", []),
+        (" ?! … — () \n", []),
+        ("The cat, the dog.", ["the", "cat", "the", "dog"]),
+        ("see INV-2024-017", ["see", "inv-2024-017", "inv", "2024", "017"]),
+        ("F-13", ["f-13", "f", "13"]),
+        ("pi is 3.14.", ["pi", "is", "3.14", "3", "14"]),
+        ("AUTH_TOKEN", ["auth_token", "auth", "token"]),
+        ("notes/a.txt", ["notes/a.txt", "notes", "a", "txt"]),
+        ("me@example.org", ["me@example.org", "me", "example", "org"]),
+        ("C++, C# or C?", ["c++", "c", "c#", "c", "or", "c"]),
+        ("--force -x_ 'quoted'", ["force", "x", "quoted"]),
+        ("camelCaseWord", ["camelcaseword", "camel", "case", "word"]),
+        ("HTTPServer iPhone15Pro", ["httpserver", "iphone15pro", "i", "phone15", "pro"]),
+    ],
+)
+def test_words_and_codes_are_found_whole_and_by_part(text, tokens):
+    assert tokenize(text) == tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("量子计算", ["量子", "子计", "计算"]),
+        ("猫", ["猫"]),
+        ("東京タワー", ["東京", "京タ", "タワ", "ワー"]),
+        ("한국어", ["한국", "국어"]),
+        ("ไทย", ["ไท", "ทย"]),
+        ("Python3入門", ["python3", "入門"]),
+        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
+        ("தமிழ் മലയാളം", ["தமிழ்", "മലയാളം"]),
+        ("Москва", ["москва"]),
+    ],
+)
+def test_every_script_has_its_words_or_pairs(text, tokens):
+    assert tokenize(text) == tokens
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Refund policy:", "refund policy?"),
+        ("«Refund» (policy)", "refund, policy!"),
+        ("Café déjà", "CAFE DEJA"),
+        ("Straße", "STRASSE"),
+        ("Ἀθῆναι", "αθηναι"),
+        ("ёлка", "ЕЛКА"),
+        ("שָׁלוֹם", "שלום"),
+        ("مُحَمَّد", "محمد"),
+        ("ﬁle Ｒｅｆｕｎｄ", "file refund"),
+        ("Dono\u00addampf", "Donodampf"),
+        ("INV\u20112024", "INV\u20102024".replace("\u2010", "\u2011")),
+        ("क\u093cलम", "\u0958लम"),
+        ("ｶﾀｶﾅ ﾎﾟｽﾄ", "カタカナ ポスト"),
+        ("5 ㎏", "5 kg"),
+        ("Blendergast's", "Blendergast’s"),
+    ],
+)
+def test_two_spellings_of_one_text_give_the_same_tokens(one, other):
+    assert tokenize(one) == tokenize(other) != []
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("Blendergast's", ["blendergast"]),
+        ("don't", ["don"]),
+        ("l’eau", ["eau"]),
+        ("rock'n'roll", ["rockroll", "rock", "roll"]),
+        ("qu'elle", ["quelle", "qu", "elle"]),
+        ("'90s", ["90s"]),
+    ],
+)
+def test_the_short_side_of_an_apostrophe_is_dropped(text, tokens):
+    assert tokenize(text) == tokens
+
+
+@given(ANY_TEXT)
+@settings(max_examples=150, deadline=None)
+def test_decomposed_text_gives_the_tokens_of_composed_text(text):
+    assert tokenize(unicodedata.normalize("NFD", text)) == tokenize(unicodedata.normalize("NFC", text))
+
+
+@given(ANY_TEXT)
+@settings(max_examples=150, deadline=None)
+def test_folding_twice_is_folding_once(text):
+    assert fold(fold(text)) == fold(text)
+
+
+@given(st.text("abzäöüßéñçøłжяёλω .,-'", max_size=40))
+@settings(max_examples=100, deadline=None)
+def test_case_and_accents_do_not_matter(text):
+    bare = "".join(char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char))
+    assert tokenize(text) == tokenize(text.upper()) == tokenize(bare)
+
+
+@given(ANY_TEXT)
+@example("\u00ad")
+@example("a - \u0301 b")
+@settings(max_examples=150, deadline=None)
+def test_no_token_is_empty(text):
+    assert "" not in tokenize(text)
+
+
+@given(ANY_TEXT)
+@settings(max_examples=150, deadline=None)
+def test_word_spans_lie_in_the_text_and_ascend(text):
+    spans = [(start, end) for start, end, _ in word_spans(text)]
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+    for (start, end), (next_start, next_end) in pairwise(spans):
+        assert start < next_start
+        assert end < next_end
+        assert end <= next_start + 1  # pairs of an unspaced script share one character
+
+
+def test_a_word_span_covers_its_word():
+    text = "See F-13: 量子计!"
+    assert [(text[a:b], tokens) for a, b, tokens in word_spans(text)] == [
+        ("See", ("see",)),
+        ("F-13", ("f-13", "f", "13")),
+        ("量子", ("量子",)),
+        ("子计", ("子计",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("Where does Pauli teach, and what does Pauli say?", ["pauli", "teach"]),
+        ("Was ist der Preis für ein Ticket?", ["preis", "ticket"]),
+        ("Où est la gare ?", ["gare"]),
+        ("¿Cuándo sale el tren?", ["sale", "tren"]),
+        ("To be or not to be", ["to", "be", "or", "not"]),
+        ("", []),
+    ],
+)
+def test_content_words_are_the_topic_once_each(question, words):
+    assert content_words(tokenize(question)) == words
