@@ -7,7 +7,7 @@ import streamlit as st
 from autocontext.datatypes import Evidence, Prompt
 from autocontext.engine import AutoContext
 from autocontext.ui.safe import marked_html, plain, safe_markdown, text_html
-from autocontext.ui.state import UiState, keep, kept
+from autocontext.ui.state import UiState, kept
 
 RETRIEVERS = {"bm25": ("BM25", "violet", ":material/notes:"), "dense": ("Dense", "blue", ":material/hub:")}
 EXAMPLES = (
@@ -43,21 +43,27 @@ def show_empty(state: UiState) -> None:
 
 
 def show_question(state: UiState) -> None:
-    """Draw the question's field; Enter asks."""
+    """Draw the question's field, where Enter asks, and search."""
     st.header("Ask your documents", anchor=False)
     with st.form("question_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        question = st.text_input("Question", value=state.question, placeholder="What do you want to know?")
-        asked = st.form_submit_button("Find passages", type="primary", icon=":material/search:")
-    if asked:
-        with st.spinner("Searching… the first question also loads the embedding model."):
-            state.ask(question)
-    if not state.question and any(name.startswith("data/economics") for name in state.engine.documents):
-        example = st.pills("Try one of these", EXAMPLES, key="example")
-        if example:
-            with st.spinner("Searching…"):
-                state.ask(example)
-            st.rerun()
-    state.refresh()
+        key = f"_question_{state.examples_taken}"  # an example fills the field: a new one that begins with it
+        st.text_input("Question", state.question, key=key, placeholder="What do you want to know?")
+        st.form_submit_button(
+            "Find passages", type="primary", icon=":material/search:", on_click=_ask_typed, args=(state, key)
+        )
+    if not state.question and any(name.endswith("data/economics.txt") for name in state.engine.documents):
+        st.pills("Try one of these", EXAMPLES, key="example", on_change=_ask_example, args=(state,))
+    with st.spinner("Searching… the first question also loads the embedding model."):
+        state.refresh()
+
+
+def _ask_typed(state: UiState, key: str) -> None:
+    state.ask(st.session_state[key])
+
+
+def _ask_example(state: UiState) -> None:
+    state.examples_taken += 1
+    state.ask(st.session_state["example"] or "")
 
 
 def show_support(prompt: Prompt) -> None:
@@ -113,15 +119,18 @@ def _ranks(item: Evidence) -> str:
 def show_limits() -> None:
     """Draw how much may go into the prompt."""
     with st.popover("Limits", icon=":material/tune:", type="tertiary"):
-        st.number_input("Passages at most", 1, 100, key=kept("num_results"), on_change=keep, args=("num_results",))
+        st.number_input(
+            "Passages at most",
+            1,
+            100,
+            **kept("num_results"),
+        )
         st.number_input(
             "Token budget",
             50,
             1_000_000,
             step=500,
-            key=kept("max_tokens"),
-            on_change=keep,
-            args=("max_tokens",),
+            **kept("max_tokens"),
             help="A token is about three quarters of an English word. Small local models often take 4,096 in all.",
         )
 
@@ -156,26 +165,20 @@ def show_model(state: UiState) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="model_bar"):
         st.text_input(
             "Model",
-            key=kept("model"),
-            on_change=keep,
-            args=("model",),
+            **kept("model"),
             placeholder="ollama/gemma3",
             help="As litellm names it: ollama/gemma3, openai/gpt-5-mini, gemini/gemini-2.5-flash, …",
         )
         with st.popover("Address and key", icon=":material/key:"):
             st.text_input(
                 "Address",
-                key=kept("api_base"),
-                on_change=keep,
-                args=("api_base",),
+                **kept("api_base"),
                 placeholder="the provider's own",
                 help="For a server of your own, for example http://localhost:1234/v1. Ollama needs none.",
             )
             st.text_input(
                 "Key",
-                key=kept("api_key"),
-                on_change=keep,
-                args=("api_key",),
+                **kept("api_key"),
                 type="password",
                 help="Kept in this session only. A key of the environment is never sent to an address typed here.",
             )
@@ -183,9 +186,7 @@ def show_model(state: UiState) -> None:
                 "Answer length in tokens",
                 16,
                 32_000,
-                key=kept("answer_tokens"),
-                on_change=keep,
-                args=("answer_tokens",),
+                **kept("answer_tokens"),
             )
         busy = state.answer_job is not None and state.answer_job.running
         if st.button(

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -42,6 +43,7 @@ class UiState:
     notice: str = ""
     uploads: int = 0
     question: str = ""
+    examples_taken: int = 0
     prompt: Prompt | None = None
     problem: str = ""
     num_results: int = 5
@@ -110,11 +112,10 @@ class UiState:
     # --- asking ---
 
     def ask(self, question: str) -> None:
-        """Search for a question; an answer to another one goes."""
+        """Take a new question; the answer to another one goes. `refresh` searches."""
         self.question = question.strip()
         self.stop_answer()
         self.answer_job = None
-        self.refresh()
 
     def refresh(self) -> None:
         """Make the prompt again if the question, the documents or the prompt's limits are not those it was made of."""
@@ -163,16 +164,15 @@ def current_state() -> UiState:
     return state
 
 
-def kept(name: str) -> str:
-    """Return the key of a widget that shows and changes the state's field `name`.
+def kept(name: str) -> dict[str, Any]:
+    """Return the arguments of a widget that shows and changes the state's field `name`, also across pages.
 
-    The widget's own value is lost when another page is visited, so it is set before each run and copied by `keep`.
+    A widget's own value is lost when another page is visited, and then begins with the state's again. The key is the
+    widget's identity, so a new ``value`` does not make a new widget; a value set in Streamlit's session state would be
+    lost in a popover, which is drawn later, and overwrite what is being typed.
     """
-    key = f"_{name}"
-    st.session_state[key] = getattr(current_state(), name)
-    return key
+    return {"key": f"_{name}", "value": getattr(current_state(), name), "on_change": _keep, "args": (name,)}
 
 
-def keep(name: str) -> None:
-    """Copy the widget's value into the state; to be the ``on_change`` of a widget with ``key=kept(name)``."""
+def _keep(name: str) -> None:
     setattr(current_state(), name, st.session_state[f"_{name}"])
