@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable
 
 _JOINER = "\u2060"  # invisible, and no Markdown parser skips it
+# Streamlit's directives (:red[x]), links in angle brackets, and e-mail addresses.
+_BEGINS_ACTIVE = re.compile(r":(?=[A-Za-z][\w-]*\[)|<(?=[A-Za-z][A-Za-z0-9+.-]*:)|@(?=\w)")
+_DOLLAR = re.compile(r"(\\*)\$")  # escaped already after an odd number of backslashes
 _SPECIAL = str.maketrans({char: "\\" + char for char in "\\`*_{}[]()<>#+-.!|~:$^=&\"'/@"})
 
 
@@ -21,7 +25,9 @@ def safe_markdown(text: str) -> str:
     """
     for pair in ("![", "](", "][", "]:", "]{"):
         text = text.replace(pair, pair[0] + _JOINER + pair[1])
-    return text.replace("://", ":" + _JOINER + "//").replace("www.", "www" + _JOINER + ".").replace("$", "\\$")
+    text = _BEGINS_ACTIVE.sub(lambda match: match.group() + _JOINER, text)
+    text = text.replace("://", ":" + _JOINER + "//").replace("www.", "www" + _JOINER + ".")
+    return _DOLLAR.sub(lambda match: match.group(1) + ("" if len(match.group(1)) % 2 else "\\") + "$", text)
 
 
 def marked_html(text: str, spans: Iterable[tuple[int, int]]) -> str:

@@ -53,7 +53,8 @@ class UiState:
     api_base: str = field(default_factory=lambda: os.environ.get("AUTOCONTEXT_API_BASE", ""))
     api_key: str = field(default="", repr=False)
     answer_tokens: int = 512
-    _searched: tuple[object, ...] = ()
+    _searched: tuple[str, int, int] | None = None
+    _searched_chunks: tuple[Chunk, ...] = ()
 
     # --- documents ---
 
@@ -119,9 +120,9 @@ class UiState:
 
     def refresh(self) -> None:
         """Make the prompt again if the question, the documents or the prompt's limits are not those it was made of."""
-        chunks: tuple[Chunk, ...] = self.engine.chunks
-        searched = (self.question, id(chunks), self.num_results, self.max_tokens)
-        if searched == self._searched:
+        chunks = self.engine.chunks
+        searched = (self.question, self.num_results, self.max_tokens)
+        if searched == self._searched and chunks is self._searched_chunks:
             return
         self.prompt, self.problem = None, ""
         if self.question and chunks:
@@ -129,7 +130,7 @@ class UiState:
                 self.prompt = self.engine.get_prompt(self.question, self.num_results, self.max_tokens)
             except AutoContextError as error:
                 self.problem = str(error)
-        self._searched = searched
+        self._searched, self._searched_chunks = searched, chunks
 
     def ask_model(self) -> None:
         """Send the prompt to the chosen model."""

@@ -1,0 +1,319 @@
+"""IndexJob and AnswerJob by themselves, without Streamlit: work goes on, can be looked at, and can be stopped."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+
+from autocontext import AutoContext
+from autocontext.datatypes import ModelOptions, Prompt
+from autocontext.errors import EncoderError
+from autocontext.llm import load_litellm
+from autocontext.protocols import Vectors
+from autocontext.ui.jobs import AnswerJob, IndexJob
+from tests.conftest import HashEncoder
+from tests.fake_llm import ANSWER, FakeLLM
+
+PATIENCE = 30.0  # seconds; only a failing test waits so long
+PROTOCOLS = pytest.mark.parametrize("protocol", ["openai", "ollama"])
+LONG = "\n\n".join(f"Paragraph {number} tells of things. It tells of salt. It ends here." for number in range(90))
+
+
+class GatedEncoder(HashEncoder):
+    """Waits in each call of `encode` until the gate is open, and tells that it was reached."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached, self.gate = threading.Event(), threading.Event()
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        self.reached.set()
+        assert self.gate.wait(PATIENCE)
+        return super().encode(texts)
+
+
+class BrokenEncoder(HashEncoder):
+    """Raises an error where others encode."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        raise self.error
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.005)
+
+
+def finished(job: IndexJob) -> IndexJob:
+    wait_for(lambda: not job.running)
+    return job
+
+
+# ---- indexing --------------------------------------------------------------------------------------------------------
+
+
+def test_progress_reaches_the_total_and_the_report_has_a_row_a_file(encoder: HashEncoder) -> None:
+    engine = AutoContext(encoder=encoder)
+
+    job = finished(IndexJob(engine, [("a.txt", b"Salt melts."), ("b.txt", LONG.encode()), ("c.exe", b"MZ")]))
+
+    assert (job.label, job.done, job.total) == ("Embedding", len(engine.chunks), len(engine.chunks))
+    assert [(row.name, row.status) for row in job.report or ()] == [
+        ("a.txt", "added"),
+        ("b.txt", "added"),
+        ("c.exe", "skipped"),
+    ]
+    assert job.error is None
+
+
+def test_progress_can_be_looked_at_while_it_works() -> None:
+    encoder = GatedEncoder()
+    job = IndexJob(AutoContext(encoder=encoder), [("b.txt", LONG.encode())])
+
+    assert encoder.reached.wait(PATIENCE)
+    seen = (job.running, job.label, job.done, job.report)
+    encoder.gate.set()
+
+    assert seen == (True, "Embedding", 0, None)
+    assert finished(job).report is not None
+
+
+def test_no_files_are_no_failure(encoder: HashEncoder) -> None:
+    job = finished(IndexJob(AutoContext(encoder=encoder), []))
+
+    assert (list(job.report or ["none"]), job.error) == (["none"], None)
+    assert job.report is not None
+
+
+def test_stopping_keeps_complete_documents_and_tells_of_the_others() -> None:
+    encoder = GatedEncoder()
+    engine = AutoContext(encoder=encoder)
+    job = IndexJob(engine, [("long.txt", LONG.encode()), ("short.txt", b"Salt.")])  # the shortest are embedded first
+
+    assert encoder.reached.wait(PATIENCE)
+    job.stop()
+    encoder.gate.set()
+    finished(job)
+
+    assert [(row.name, row.status, row.reason, row.n_chunks) for row in job.report or ()] == [
+        ("long.txt", "skipped", "Stopped before it was indexed.", 0),
+        ("short.txt", "added", "", 1),
+    ]
+    assert list(engine.documents) == ["short.txt"]
+    assert engine.search("salt")[0].chunk.text == "Salt."
+    assert encoder.texts_encoded < 90 + 2, "the rest was embedded all the same"
+
+
+def test_a_stopped_batch_leaves_an_older_version_as_it_was() -> None:
+    encoder = GatedEncoder()
+    encoder.gate.set()
+    engine = AutoContext(encoder=encoder)
+    engine.add("long.txt", b"The old text.")
+    encoder.gate.clear()
+    encoder.reached.clear()
+    job = IndexJob(engine, [("long.txt", LONG.encode())])
+
+    assert encoder.reached.wait(PATIENCE)
+    job.stop()
+    encoder.gate.set()
+    finished(job)
+
+    assert engine.documents["long.txt"].text == "The old text."
+    assert [row.status for row in job.report or ()] == ["skipped"]
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (EncoderError("The embedding model is gone. Install it."), "The embedding model is gone. Install it."),
+        (
+            RuntimeError("at 0x7f: /home/somebody"),
+            "Indexing failed (RuntimeError). The documents are as they were before.",
+        ),
+        (MemoryError(), "Indexing failed (MemoryError). The documents are as they were before."),
+    ],
+)
+def test_an_error_is_a_sentence_and_leaves_the_documents(error: Exception, sentence: str) -> None:
+    engine = AutoContext(encoder=BrokenEncoder(error))
+
+    job = finished(IndexJob(engine, [("a.txt", b"Salt melts.")]))
+
+    assert (job.error, job.report) == (sentence, None)
+    assert (dict(engine.documents), engine.chunks) == ({}, ())
+
+
+def test_a_file_that_vanished_is_a_row(encoder: HashEncoder, tmp_path) -> None:
+    job = finished(IndexJob(AutoContext(encoder=encoder), [("gone.txt", tmp_path / "gone.txt"), ("a.txt", b"Salt.")]))
+
+    assert [(row.name, row.status) for row in job.report or ()] == [("gone.txt", "failed"), ("a.txt", "added")]
+    assert (job.report or [])[0].reason == "No such file or directory."
+
+
+# ---- answering -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def clean_environment() -> Iterator[None]:
+    """No keys and addresses of the developer; and litellm's import paid once."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")):
+                patch.delenv(name)
+        patch.setenv("NO_PROXY", "127.0.0.1,localhost")
+        load_litellm()
+        yield
+
+
+@pytest.fixture
+def llm(clean_environment: None) -> Iterator[FakeLLM]:
+    with FakeLLM() as server:
+        yield server
+
+
+@pytest.fixture
+def prompt(make_context) -> Prompt:
+    return make_context({"a.txt": "Pauli Blendergast says that economics is bullshit."}).get_prompt("Who says it?")
+
+
+def asked(prompt: Prompt, llm: FakeLLM, model: str, protocol: str = "openai", **more) -> AnswerJob:
+    return AnswerJob(prompt, ModelOptions(model=f"{protocol}/{model}", api_base=llm.base(protocol), **more))
+
+
+def collected(job: AnswerJob) -> AnswerJob:
+    def ended() -> bool:
+        job.collect()
+        return not job.running
+
+    wait_for(ended)
+    return job
+
+
+@PROTOCOLS
+def test_an_answer_is_collected_with_its_figures_and_sources(llm: FakeLLM, prompt: Prompt, protocol: str) -> None:
+    job = collected(asked(prompt, llm, "ok", protocol))
+
+    assert (job.answer.text, job.answer.complete, job.error, job.stopped) == (ANSWER, True, None, False)
+    assert job.answer.usage is not None
+    assert (job.answer.usage.prompt_tokens, job.answer.usage.completion_tokens) == (42, len(llm.words()))
+    assert [(c.number, c.evidence) for c in job.answer.citations] == [(1, prompt.evidence[0])]
+    assert [message["content"] for message in llm.chats()[0].body["messages"]] == [prompt.text]
+
+
+def test_an_answer_grows_from_look_to_look(llm: FakeLLM, prompt: Prompt) -> None:
+    llm.delay = 0.1
+    job = asked(prompt, llm, "ok")
+    seen = []
+
+    def ended() -> bool:
+        job.collect()
+        seen.append(job.answer.text)
+        return not job.running
+
+    wait_for(ended)
+
+    assert len(set(seen)) >= 4
+    assert all(ANSWER.startswith(text) for text in seen)
+
+
+@PROTOCOLS
+def test_looking_never_waits_while_the_server_is_silent(llm: FakeLLM, prompt: Prompt, protocol: str) -> None:
+    job = asked(prompt, llm, "hang", protocol)
+    wait_for(llm.chats)
+    longest = 0.0
+
+    for _ in range(20):
+        start = time.monotonic()
+        job.collect()
+        longest = max(longest, time.monotonic() - start)
+
+    assert job.running
+    assert longest < 0.5
+    start = time.monotonic()
+    job.stop()
+    assert time.monotonic() - start < 0.5
+    assert (job.running, job.stopped, job.answer.text, job.error) == (False, True, "", None)
+
+
+@PROTOCOLS
+def test_stopping_keeps_what_has_come_and_hangs_up(llm: FakeLLM, prompt: Prompt, protocol: str) -> None:
+    llm.answer = " ".join(str(number) for number in range(1200))
+    llm.delay = 0.02
+    job = asked(prompt, llm, "ok", protocol)
+
+    def has_words() -> bool:
+        job.collect()
+        return job.answer.text.count(" ") >= 3
+
+    wait_for(has_words)
+    job.stop()
+    kept = job.answer.text
+
+    assert llm.disconnected.wait(PATIENCE), "the server is still at work"
+    job.collect()
+    assert job.answer.text == kept
+    assert llm.answer.startswith(kept)
+    assert (job.running, job.stopped, job.answer.complete, job.error) == (False, True, False, None)
+
+
+def test_stopping_an_answer_that_has_ended_changes_nothing(llm: FakeLLM, prompt: Prompt) -> None:
+    job = collected(asked(prompt, llm, "ok"))
+
+    job.stop()
+
+    assert (job.answer.text, job.answer.complete, job.stopped) == (ANSWER, True, False)
+
+
+@PROTOCOLS
+def test_an_answer_that_breaks_off_keeps_its_part_and_says_why(llm: FakeLLM, prompt: Prompt, protocol: str) -> None:
+    job = collected(asked(prompt, llm, "cut", protocol))
+
+    assert job.answer.text.strip() == "Pauli Blendergast says"
+    assert not job.answer.complete
+    assert job.error is not None
+    assert job.error.kind == "cut"
+
+
+@PROTOCOLS
+@pytest.mark.parametrize("model", ["401", "500", "empty", "garbage"])
+def test_a_failure_is_a_sentence(llm: FakeLLM, prompt: Prompt, protocol: str, model: str) -> None:
+    job = collected(asked(prompt, llm, model, protocol, api_key="sk-typed-by-the-user"))
+
+    assert job.error is not None
+    assert str(job.error).endswith(".")
+    assert "Traceback" not in str(job.error) + job.error.detail
+    assert "sk-" not in str(job.error) + job.error.detail
+    assert (job.answer.text, job.running) == ("", False)
+
+
+def test_a_server_that_is_not_there_is_a_sentence(prompt: Prompt, clean_environment: None) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+
+    job = collected(AnswerJob(prompt, ModelOptions(model="openai/x", api_base=address)))
+
+    assert str(job.error) == f"Nothing answers at {address}. Check the address, and that the server is running."
+
+
+def test_two_looks_at_once_take_each_piece_once(llm: FakeLLM, prompt: Prompt) -> None:
+    llm.answer = " ".join(str(number) for number in range(400))
+    job = asked(prompt, llm, "ok")
+
+    lookers = [threading.Thread(target=lambda: wait_for(lambda: job.collect() or not job.running)) for _ in range(4)]
+    for looker in lookers:
+        looker.start()
+    for looker in lookers:
+        looker.join(PATIENCE)
+
+    assert job.answer.text == llm.answer

@@ -1,0 +1,813 @@
+"""What the two pages promise, each a test: they run in Streamlit's own test runner, without a browser and a model.
+
+The pages leave long work to threads, so `settle` reruns them until it is done, as the browser's timer does.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from google.protobuf.message import Message
+from streamlit.testing.v1 import AppTest
+
+from autocontext import AutoContext, loaders
+from autocontext.llm import load_litellm
+from autocontext.ui.ask import EXAMPLES
+from autocontext.ui.state import UiState
+from tests.conftest import DATA, ROOT, HashEncoder
+from tests.fake_llm import ANSWER, FakeLLM
+
+PATIENCE = 60.0  # seconds; only a failing test waits so long
+PAGES = ("app.py", "pages/documents.py")
+PROTOCOLS = pytest.mark.parametrize("protocol", ["openai", "ollama"])
+QUESTION = "Who says that economics is bullshit?"
+SALT_QUESTION = "Which salt melts at 801 degrees?"
+BREAD_QUESTION = "Which bread bakes at 230 degrees?"
+SALT = {"notes/salt.txt": "Salt melts at 801 degrees.", "notes/bread.txt": "Bread bakes at 230 degrees."}
+BROKEN_PDF = b"%PDF-1.4\nthis is no PDF"
+HOSTILE = (
+    "![x](http://evil/x.png)",
+    "<img src=x onerror=alert(1)>",
+    "$a^2$",
+    ":red[x]",
+    "[x](javascript:alert(1))",
+)
+KEY = "sk-typed-by-the-user-0123456789"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def clean_environment() -> Iterator[None]:
+    """No model, key or address of the developer."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")) or name == "AUTOCONTEXT_MODEL":
+                patch.delenv(name)
+        patch.setenv("NO_PROXY", "127.0.0.1,localhost")
+        yield
+
+
+@pytest.fixture(scope="module")
+def litellm() -> None:
+    """Pay litellm's import once, and not while an answer is waited for."""
+    load_litellm()
+
+
+@pytest.fixture
+def llm(litellm: None) -> Iterator[FakeLLM]:
+    with FakeLLM() as server:
+        yield server
+
+
+@pytest.fixture
+def session(encoder: HashEncoder) -> Callable[..., AppTest]:
+    """Return a maker of browser sessions with an own collection, on a page: ``session({"a.txt": "Text."})``."""
+
+    def make(files: Mapping[str, str | bytes] | None = None, page: str = "app.py") -> AppTest:
+        at = AppTest.from_file(ROOT / "app.py", default_timeout=PATIENCE)
+        at.session_state["autocontext"] = UiState(engine=AutoContext(encoder=encoder))
+        if files:
+            data = {name: text if isinstance(text, bytes) else text.encode() for name, text in files.items()}
+            state_of(at).index(list(data.items()))
+        if page != "app.py":
+            at.switch_page(page)
+        return settle(at)
+
+    return make
+
+
+# ---- helpers ---------------------------------------------------------------------------------------------------------
+
+
+def state_of(at: AppTest) -> UiState:
+    return at.session_state["autocontext"]
+
+
+def run(at: AppTest) -> AppTest:
+    at.run()
+    assert not at.exception, [element.message for element in at.exception]
+    return at
+
+
+def settle(at: AppTest) -> AppTest:
+    """Rerun the page until nothing goes on behind it."""
+    deadline = time.monotonic() + PATIENCE
+    run(at)
+    while state_of(at).index_job is not None or answering(at):
+        assert time.monotonic() < deadline, "a job did not come to its end"
+        time.sleep(0.02)
+        run(at)
+    return at
+
+
+def answering(at: AppTest) -> bool:
+    job = state_of(at).answer_job
+    return job is not None and job.running
+
+
+def go(at: AppTest, page: str) -> AppTest:
+    return run(at.switch_page(page))
+
+
+def click(at: AppTest, label: str) -> AppTest:
+    """Click the first button with this label, and wait for what it started."""
+    next(button for button in at.button if button.label == label).click()
+    return settle(at)
+
+
+def ask(at: AppTest, question: str) -> AppTest:
+    field(at, "Question").set_value(question)
+    return click(at, "Find passages")
+
+
+def field(at: AppTest, label: str) -> Any:
+    return next(element for element in [*at.text_input, *at.number_input] if element.label == label)
+
+
+def choose(at: AppTest, label: str, value: object) -> AppTest:
+    field(at, label).set_value(value)
+    return settle(at)
+
+
+def ask_model(at: AppTest, model: str, address: str, key: str = "") -> AppTest:
+    for label, value in (("Model", model), ("Address", address), ("Key", key)):
+        choose(at, label, value)
+    return click(at, "Ask model")
+
+
+def upload(at: AppTest, files: Mapping[str, bytes], kind: str = "A whole folder") -> AppTest:
+    widget = next(element for element in at.file_uploader if element.label == kind)
+    for name, data in files.items():
+        widget.upload(name, data)
+    return settle(at)
+
+
+def rows(at: AppTest) -> dict[str, tuple[str, str]]:
+    """Return the files of the Documents page by name, as they are shown: status and reason."""
+    shown = {}
+    for block in blocks(at.main):
+        if str(block.key).startswith("file_"):
+            name, *reason = [html.unescape(re.sub("<[^>]*>", "", element.value)) for element in block.html]
+            status = re.search(r": (\w+)\]$", block.markdown[0].value)
+            shown[name] = (status.group(1) if status else "", " ".join(reason))
+    return shown
+
+
+def blocks(block: Any) -> Iterator[Any]:
+    return (node for node in block if hasattr(node, "children"))
+
+
+def passages(at: AppTest) -> list[str]:
+    """Return the text of each passage, as it is shown."""
+    cards = [block for block in blocks(at.main) if str(block.key).startswith("passage_")]
+    return [html.unescape(re.sub("<[^>]*>", "", card.html[1].value)) for card in cards]
+
+
+def prompt_of(at: AppTest) -> str:
+    return at.code[-1].value  # an answer's stands before it
+
+
+def captions(at: AppTest) -> list[str]:
+    """Return the captions as they are read: without Markdown's backslashes."""
+    return [re.sub(r"\\(.)", r"\1", value) for value in at.caption.values]
+
+
+def errors(at: AppTest) -> list[str]:
+    return [re.sub(r"\\(.)", r"\1", value) for value in at.error.values]
+
+
+def strings(message: Message) -> Iterator[str]:
+    """Yield every text that an element sends to the browser, but its id."""
+    for descriptor, value in message.ListFields():
+        if descriptor.name in ("id", "form_id"):
+            continue
+        values = list(value.values()) if isinstance(value, Mapping) else value if descriptor.is_repeated else [value]
+        for item in values:
+            if isinstance(item, str):
+                yield item
+            elif isinstance(item, Message):
+                yield from strings(item)
+
+
+def sent(at: AppTest, *, without: tuple[str, ...] = ()) -> str:
+    """Return all that the page sends to the browser, in one text; `without` names kinds of elements."""
+    nodes = [node for node in [*at.main, *at.toast] if node.type not in without]
+    return "\n".join(text for node in nodes if isinstance(node.proto, Message) for text in strings(node.proto))
+
+
+# ---- the frame -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("page", "title"), zip(PAGES, ["Ask your own documents", "Documents"], strict=True))
+def test_each_page_can_be_the_first_of_a_session(session, page: str, title: str) -> None:
+    at = session(page=page)
+
+    assert [link.value for link in at.get("page_link")][:2] == ["Ask", "Documents"]
+    assert at.header.values == [title]
+
+
+def test_a_session_without_a_state_gets_one() -> None:
+    at = run(AppTest.from_file(ROOT / "app.py", default_timeout=PATIENCE))
+
+    assert dict(state_of(at).engine.documents) == {}
+
+
+def test_an_empty_session_offers_the_sample_and_own_documents(session) -> None:
+    at = session()
+
+    assert [button.label for button in at.button] == ["Try the sample collection"]
+    assert "Add your own documents" in [link.value for link in at.get("page_link")]
+    assert not at.text_input
+    assert [button.label for button in go(at, PAGES[1]).button] == ["Try the sample collection"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_one_click_on_the_sample_leads_to_the_question(session, page: str) -> None:
+    at = click(session(page=page), "Try the sample collection")
+
+    assert len(state_of(at).engine.documents) == len([p for p in DATA.iterdir() if p.suffix != ".jsonl"])
+    go(at, "app.py")
+    assert field(at, "Question").value == ""
+    assert list(at.pills[0].options) == list(EXAMPLES)
+
+
+def test_an_example_is_asked_by_one_click(session) -> None:
+    at = click(session(), "Try the sample collection")
+
+    at.pills[0].set_value(EXAMPLES[0])
+    settle(at)
+
+    assert field(at, "Question").value == EXAMPLES[0]
+    assert "Pauli Blendergast says that economics is bullshit." in passages(at)[0]
+    assert not at.pills
+
+
+# ---- documents -------------------------------------------------------------------------------------------------------
+
+
+def test_single_files_become_a_row_each(session) -> None:
+    at = upload(session(page=PAGES[1]), {"b.txt": b"Bread.", "a.md": b"# Salt\n\nSalt melts."}, "Single files")
+
+    assert rows(at) == {"a.md": ("added", ""), "b.txt": ("added", "")}
+    assert at.subheader.values == ["2 documents · 2 chunks"]
+
+
+def test_a_folder_becomes_a_row_a_file_also_for_those_that_cannot_be_read(session) -> None:
+    folder = {
+        "notes/a.txt": b"Salt melts.",
+        "notes/sub/b.md": b"Bread bakes.",
+        "notes/sub/日本語.txt": "塩は溶ける。".encode(),
+        "notes/setup.exe": b"MZ",
+        "notes/broken.pdf": BROKEN_PDF,
+        "notes/empty.txt": b"",
+    }
+
+    at = upload(session(page=PAGES[1]), folder)
+
+    assert rows(at) == {
+        "notes/a.txt": ("added", ""),
+        "notes/sub/b.md": ("added", ""),
+        "notes/sub/日本語.txt": ("added", ""),
+        "notes/setup.exe": ("skipped", "Not read: only .markdown, .md, .pdf, .text, .txt files are."),
+        "notes/broken.pdf": ("failed", "It is damaged or not a PDF; open it in a viewer and save it again."),
+        "notes/empty.txt": ("failed", "It holds no text."),
+    }
+    assert list(rows(at))[:3] == ["notes/broken.pdf", "notes/empty.txt", "notes/setup.exe"], "problems come first"
+    assert list(state_of(at).engine.documents) == ["notes/a.txt", "notes/sub/b.md", "notes/sub/日本語.txt"]
+
+
+def test_the_outcome_of_a_batch_is_told_once(session) -> None:
+    at = session(page=PAGES[1])
+    at.file_uploader[1].upload("a.txt", b"Salt melts.").upload("b.exe", b"MZ")
+    told = run(at).toast.values
+    while state_of(at).index_job is not None:
+        told += run(at).toast.values
+    told += run(at).toast.values
+
+    assert [re.sub(r"\\(.)", r"\1", text) for text in told] == ["Done: 1 added, 1 skipped."]
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_a_hostile_notice_reaches_no_markdown_raw(session, hostile: str) -> None:
+    at = session()
+    state_of(at).notice = hostile
+
+    assert len(run(at).toast) == 1
+    assert hostile not in sent(at)
+
+
+def test_the_same_folder_again_is_unchanged_and_encodes_nothing(session, encoder: HashEncoder) -> None:
+    folder = {name: text.encode() for name, text in SALT.items()}
+    at = upload(session(page=PAGES[1]), folder)
+    encoded = encoder.texts_encoded
+
+    upload(at, folder)
+
+    assert rows(at) == dict.fromkeys(sorted(folder), ("unchanged", ""))
+    assert encoder.texts_encoded == encoded == 2
+
+
+def test_a_changed_file_replaces_the_old_one(session) -> None:
+    at = session(SALT, page=PAGES[1])
+
+    upload(at, {"notes/salt.txt": b"Salt is white."})
+
+    assert rows(at)["notes/salt.txt"] == ("changed", "")
+    assert state_of(at).engine.documents["notes/salt.txt"].text == "Salt is white."
+
+
+def test_the_upload_widgets_are_emptied(session) -> None:
+    at = upload(session(page=PAGES[1]), {"a.txt": b"Salt."})
+
+    assert [widget.value for widget in at.file_uploader] == [[], []]
+
+
+def test_five_clicks_elsewhere_read_and_encode_nothing(session, encoder, monkeypatch) -> None:
+    read: list[str] = []
+    load = loaders.load
+    monkeypatch.setattr(loaders, "load", lambda name, data: read.append(name) or load(name, data))
+    at = ask(session(SALT), SALT_QUESTION)
+    encoded, chunks = encoder.texts_encoded, state_of(at).engine.chunks
+
+    for _ in range(2):
+        go(at, PAGES[1])
+        go(at, PAGES[0])
+    choose(at, "Answer length in tokens", 64)
+
+    assert sorted(read) == sorted(SALT)
+    assert encoder.texts_encoded == encoded
+    assert state_of(at).engine.chunks is chunks
+
+
+def test_a_removed_file_is_out_of_the_prompt(session) -> None:
+    at = ask(session(SALT), "At how many degrees does bread bake and salt melt?")
+    assert "801" in prompt_of(at)
+
+    go(at, PAGES[1])
+    at.button(key="remove_notes/salt.txt").click()
+    settle(at)
+
+    assert rows(at) == {"notes/bread.txt": ("added", "")}
+    go(at, PAGES[0])
+    assert "801" not in prompt_of(at)
+    assert "230" in prompt_of(at)
+
+
+def test_the_row_of_a_file_that_is_no_document_can_be_removed(session) -> None:
+    at = session({"a.txt": "Salt.", "b.exe": b"MZ"}, page=PAGES[1])
+
+    at.button(key="remove_b.exe").click()
+    settle(at)
+
+    assert rows(at) == {"a.txt": ("added", "")}
+
+
+@pytest.mark.parametrize("n_paragraphs", [1, 40])
+def test_a_replaced_file_is_in_the_prompt_at_once(session, n_paragraphs: int) -> None:
+    filling = "\n\n".join(f"Paragraph {number}. It is long. It ends." for number in range(n_paragraphs))
+    at = ask(session({"a.txt": "The melting point is unknown.", "b.txt": filling}), "What is the melting point?")
+
+    for degrees in range(700, 710):
+        state_of(at).index([("a.txt", f"The melting point is {degrees}.".encode())])
+        settle(at)
+        assert f"The melting point is {degrees}." in prompt_of(at)
+
+
+def test_remove_all_asks_first(session) -> None:
+    at = click(session(SALT, page=PAGES[1]), "Remove all")
+
+    assert any(value.startswith("2 documents leave this session.") for value in at.markdown.values)
+    assert at.button(key="confirm_remove_all").label == "Remove all"  # what it does: tests/browser
+    run(at)
+    assert sorted(rows(at)) == sorted(SALT)
+
+
+def test_many_files_come_in_pages_and_can_be_found_by_name(session) -> None:
+    at = session({f"n{number:02}.txt": f"Note {number}." for number in range(45)}, page=PAGES[1])
+    assert list(rows(at)) == [f"n{number:02}.txt" for number in range(20)]
+
+    at.get("pagination")[0].set_value(3)
+    settle(at)
+    assert list(rows(at)) == [f"n{number:02}.txt" for number in range(40, 45)]
+
+    choose(at, "Find a file", "N1")
+    assert list(rows(at)) == [f"n{number:02}.txt" for number in range(10, 20)]
+    choose(at, "Find a file", "nowhere")
+    assert rows(at) == {}
+    assert "No file has this in its name." in at.caption.values
+
+
+def test_too_many_files_at_once_get_rows_that_say_so(session, monkeypatch) -> None:
+    monkeypatch.setattr("autocontext.ui.state.MAX_FILES", 2)
+
+    at = upload(session(page=PAGES[1]), {f"{name}.txt": b"Salt." for name in "abc"})
+
+    assert [status for status, _ in rows(at).values()] == ["skipped", "added", "added"]
+    assert rows(at)["c.txt"][1] == "Over the limit of 2 files or 500 MB at once: add it in another round."
+
+
+def test_a_click_elsewhere_does_not_break_indexing(session) -> None:
+    at = session(page=PAGES[1])
+    state_of(at).index([(f"n{number}.txt", b"Salt melts. " * 50) for number in range(30)])
+
+    for page in PAGES * 3:
+        go(at, page)
+
+    settle(at)
+    assert len(state_of(at).engine.documents) == 30
+
+
+# ---- question, passages, prompt --------------------------------------------------------------------------------------
+
+
+def test_a_question_shows_passages_the_exact_prompt_and_its_tokens(session) -> None:
+    at = click(session(), "Try the sample collection")
+
+    ask(at, QUESTION)
+
+    prompt = state_of(at).engine.get_prompt(QUESTION, 5, 3000)
+    assert passages(at) == [item.chunk.text for item in prompt.evidence]
+    assert "Pauli Blendergast says that economics is bullshit." in passages(at)[0]
+    assert prompt_of(at) == str(prompt)
+    parts = ", ".join(f"{part.name} {part.tokens:,}" for part in prompt.parts)
+    assert at.get("progress")[0].text == f"about {prompt.tokens:,} of 3,000 tokens ({parts})"
+    assert sum(part.tokens for part in prompt.parts) == prompt.tokens
+
+
+def test_each_passage_tells_who_found_it_and_its_score(session) -> None:
+    at = ask(session(SALT), SALT_QUESTION)
+
+    card = next(block for block in blocks(at.main) if block.key == "passage_1")
+    first = state_of(at).prompt.evidence[0]
+    assert card.html[0].value == '<div class="source">1 · notes/salt.txt</div><div class="where">line 1</div>'
+    assert card.html[1].value.startswith('<div class="passage"><mark>Salt</mark> ')
+    assert [badge.value for badge in card.markdown] == [
+        f":violet-badge[:material/notes: BM25 #1 · {first.hits['bm25'].score:.2f}]",
+        f":blue-badge[:material/hub: Dense #1 · {first.hits['dense'].score:.2f}]",
+    ]
+
+
+def test_what_was_found_and_left_out_is_listed_with_the_reason(session) -> None:
+    at = ask(click(session(), "Try the sample collection"), QUESTION)
+
+    choose(at, "Token budget", 150)
+
+    left_out = state_of(at).prompt.left_out
+    expander = next(block for block in at.expander if "left out" in block.label)
+    assert expander.label == f"{len(left_out)} found, but left out of the prompt"
+    told = [re.sub(r"\\(.)", r"\1", caption.value) for caption in expander.caption]
+    assert len(told) == len(left_out) > 0
+    assert all(
+        re.match(r"Left out: needs about \d+ tokens, \d+ were left\. .*(BM25|Dense) #\d+", line) for line in told
+    )
+
+
+def test_a_second_question_takes_the_place_of_the_first(session) -> None:
+    at = ask(session(SALT), SALT_QUESTION)
+
+    ask(at, BREAD_QUESTION)
+
+    assert state_of(at).question == BREAD_QUESTION
+    assert f"\nQuestion: {BREAD_QUESTION}\n" in prompt_of(at)
+    assert field(at, "Question").value == BREAD_QUESTION
+
+
+def test_a_question_after_an_example_is_asked(session) -> None:
+    at = click(session(), "Try the sample collection")
+    at.pills[0].set_value(EXAMPLES[0])
+    settle(at)
+
+    ask(at, BREAD_QUESTION)
+    ask(at, "What does fault code F-13 mean?")
+
+    assert state_of(at).question == "What does fault code F-13 mean?"
+
+
+def test_the_question_and_its_result_survive_a_visit_to_the_other_page(session) -> None:
+    at = ask(session(SALT), SALT_QUESTION)
+
+    go(go(at, PAGES[1]), PAGES[0])
+
+    assert field(at, "Question").value == SALT_QUESTION
+    assert f"\nQuestion: {SALT_QUESTION}\n" in prompt_of(at)
+
+
+def test_an_empty_question_shows_nothing(session) -> None:
+    at = ask(session(SALT), "   ")
+
+    assert (list(at.code), passages(at), errors(at)) == ([], [], [])
+
+
+def test_an_absent_answer_is_told_before_any_model_is_asked(session) -> None:
+    at = click(session(), "Try the sample collection")
+
+    assert not ask(at, QUESTION).warning
+    at = ask(click(session(), "Try the sample collection"), "What is the capital of Mongolia?")
+
+    support = state_of(at).prompt.support
+    assert support.level != "strong"
+    warning = re.sub(r"\\(.)", r"\1", at.warning[0].value)
+    assert "in your documents.**" in warning
+    assert all(reason in warning for reason in support.reasons)
+
+
+def test_a_budget_too_small_is_a_sentence_and_can_be_raised_again(session) -> None:
+    at = ask(session(SALT), " ".join([SALT_QUESTION] * 6))
+
+    choose(at, "Token budget", 50)
+
+    assert errors(at)[0].startswith("The question and the instructions alone take about ")
+    assert not at.code
+    choose(at, "Token budget", 2000)
+    assert (errors(at), "801" in prompt_of(at)) == ([], True)
+
+
+def test_other_limits_make_another_prompt(session) -> None:
+    at = ask(click(session(), "Try the sample collection"), QUESTION)
+
+    choose(at, "Passages at most", 2)
+    assert len(passages(at)) == 2
+    assert prompt_of(at) == str(state_of(at).engine.get_prompt(QUESTION, 2, 3000))
+
+    choose(at, "Token budget", 150)
+    assert prompt_of(at) == str(state_of(at).engine.get_prompt(QUESTION, 2, 150))
+    assert "of 150 tokens" in at.get("progress")[0].text
+
+
+def test_settings_survive_a_visit_to_the_other_page(session) -> None:
+    at = ask(session(SALT), SALT_QUESTION)
+    chosen = {
+        "Model": "openai/some-model",
+        "Address": "http://127.0.0.1:1/v1",
+        "Key": KEY,
+        "Answer length in tokens": 99,
+        "Passages at most": 1,
+        "Token budget": 700,
+    }
+    for label, value in chosen.items():
+        choose(at, label, value)
+
+    for _ in range(2):
+        go(go(at, PAGES[1]), PAGES[0])
+
+    assert {label: field(at, label).value for label in chosen} == chosen
+    assert "of 700 tokens" in at.get("progress")[0].text
+
+
+# ---- the model -------------------------------------------------------------------------------------------------------
+
+
+@PROTOCOLS
+def test_the_model_is_asked_and_its_answer_shown_with_source_and_usage(session, llm: FakeLLM, protocol: str) -> None:
+    at = ask(click(session(), "Try the sample collection"), QUESTION)
+
+    ask_model(at, f"{protocol}/ok", llm.base(protocol))
+
+    assert ANSWER in at.markdown.values
+    evidence = state_of(at).prompt.evidence
+    assert f"[1] data/economics.txt, {evidence[0].chunk.place}" in captions(at)
+    usage = [line for line in captions(at) if line.startswith(f"{protocol}/ok · 42 tokens in · 8 tokens out · ")]
+    assert len(usage) == 1
+    assert at.code[0].value == ANSWER
+    assert [message["content"] for message in llm.chats()[0].body["messages"]] == [prompt_of(at)]
+    assert not errors(at)
+    assert not at.button(key="ask_model").disabled
+
+
+def test_a_source_that_the_model_made_up_is_told(session, llm: FakeLLM) -> None:
+    llm.answer = "It says so [1] and [9]."
+    at = ask(session(SALT), SALT_QUESTION)
+
+    ask_model(at, "openai/ok", llm.openai_base)
+
+    cited = [line for line in captions(at) if line.startswith("[")]
+    assert cited == ["[1] notes/salt.txt, line 1", "[9] :red-badge[no such passage] the model made this source up"]
+
+
+def test_the_models_notes_are_kept_apart_from_the_answer(session, llm: FakeLLM) -> None:
+    at = ask_model(ask(session(SALT), SALT_QUESTION), "openai/reasoning", llm.openai_base)
+
+    assert [text.value for text in at.text] == ["Let me look at the context."]
+    assert ANSWER in at.markdown.values
+
+
+def test_no_model_cannot_be_asked(session) -> None:
+    at = ask(session(SALT), SALT_QUESTION)
+
+    choose(at, "Model", "  ")
+
+    assert at.button(key="ask_model").disabled
+
+
+@PROTOCOLS
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        ("401", "{base} refused the API key. Check it, and that it may use {protocol}/401."),
+        ("echo-key", "{base} refused the API key. Check it, and that it may use {protocol}/echo-key."),
+        (
+            "empty",
+            "{base} answered with nothing. Use a smaller token budget, or check that the address is that of a "
+            "language model.",
+        ),
+    ],
+)
+def test_a_failure_is_one_sentence_without_traceback_and_key(
+    session, llm: FakeLLM, protocol: str, model: str, sentence: str
+) -> None:
+    at = ask_model(ask(session(SALT), SALT_QUESTION), f"{protocol}/{model}", llm.base(protocol), KEY)
+
+    assert errors(at) == [sentence.format(base=llm.base(protocol), protocol=protocol)]
+    everything = sent(at, without=("text_input",))
+    assert "Traceback" not in everything
+    assert KEY not in everything
+    assert "sk-" not in everything
+    assert not at.button(key="ask_model").disabled
+
+
+@PROTOCOLS
+def test_a_server_that_is_not_there_is_one_sentence(session, litellm, protocol: str) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{free.getsockname()[1]}"
+    at = ask_model(ask(session(SALT), SALT_QUESTION), f"{protocol}/ok", address, KEY)
+
+    assert len(errors(at)) == 1
+    assert errors(at)[0].startswith(f"Nothing answers at {address}.")
+    assert KEY not in sent(at, without=("text_input",))
+    assert "Traceback" not in sent(at)
+
+
+@PROTOCOLS
+def test_a_typed_key_goes_to_the_server_and_is_shown_nowhere(session, llm: FakeLLM, protocol: str) -> None:
+    at = ask_model(ask(session(SALT), SALT_QUESTION), f"{protocol}/ok", llm.base(protocol), KEY)
+
+    assert llm.chats()[0].headers["authorization"] == f"Bearer {KEY}"
+    assert KEY not in sent(at, without=("text_input",))
+    assert KEY not in repr(state_of(at))
+    for page in (PAGES[1], PAGES[0]):
+        assert KEY not in sent(go(at, page), without=("text_input",))
+
+
+@PROTOCOLS
+def test_an_answer_that_breaks_off_stays_and_is_marked_incomplete(session, llm: FakeLLM, protocol: str) -> None:
+    at = ask_model(ask(session(SALT), SALT_QUESTION), f"{protocol}/cut", llm.base(protocol))
+
+    assert "Pauli Blendergast says" in [value.strip() for value in at.markdown.values]
+    assert ":orange-badge[incomplete] it broke off" in at.caption.values
+    assert errors(at) == ["The answer broke off: the connection was lost, or the server reported an error. Ask again."]
+
+
+def test_an_answer_cut_by_its_length_is_marked_incomplete(session, llm: FakeLLM) -> None:
+    at = ask_model(ask(session(SALT), SALT_QUESTION), "openai/length", llm.openai_base)
+
+    assert ":orange-badge[incomplete] it reached the answer length" in at.caption.values
+
+
+@PROTOCOLS
+def test_a_silent_model_can_be_stopped(session, llm: FakeLLM, protocol: str) -> None:
+    at = ask(session(SALT), SALT_QUESTION)
+    for label, value in (("Model", f"{protocol}/hang"), ("Address", llm.base(protocol))):
+        choose(at, label, value)
+    at.button(key="ask_model").click()
+    run(at)
+    assert any(line.startswith("Waiting for the model · ") for line in captions(at))
+    assert at.button(key="ask_model").disabled
+
+    start = time.monotonic()
+    at.button(key="stop_answer").click()
+    run(at)
+
+    assert time.monotonic() - start < 3
+    assert "Stopped before the first word." in at.caption.values
+    assert not at.button(key="ask_model").disabled
+    assert [button.label for button in at.button] == ["Find passages", "Ask model"]
+
+
+def test_a_stopped_answer_keeps_its_part(session, llm: FakeLLM) -> None:
+    at = ask(session(SALT), SALT_QUESTION)
+    choose(at, "Address", llm.openai_base)
+    choose(at, "Model", "openai/slow")
+    at.button(key="ask_model").click()
+    run(at)
+    deadline = time.monotonic() + PATIENCE
+    while "Pauli" not in state_of(at).answer_job.answer.text:
+        assert time.monotonic() < deadline
+        run(at)
+
+    at.button(key="stop_answer").click()
+    run(at)
+
+    kept = state_of(at).answer_job.answer.text
+    assert kept in at.markdown.values
+    assert ANSWER.startswith(kept)
+    assert ":orange-badge[incomplete] you stopped it" in at.caption.values
+
+
+def test_an_answer_goes_on_while_the_other_page_is_visited(session, llm: FakeLLM) -> None:
+    llm.delay = 0.05
+    at = ask(session(SALT), SALT_QUESTION)
+    choose(at, "Address", llm.openai_base)
+    choose(at, "Model", "openai/ok")
+    at.button(key="ask_model").click()
+    run(at)
+
+    go(at, PAGES[1])
+    settle(go(at, PAGES[0]))
+
+    assert ANSWER in at.markdown.values
+
+
+def test_a_new_question_takes_the_old_answer_away(session, llm: FakeLLM) -> None:
+    at = ask_model(ask(session(SALT), SALT_QUESTION), "openai/ok", llm.openai_base)
+    go(go(at, PAGES[1]), PAGES[0])
+
+    ask(at, BREAD_QUESTION)
+
+    assert ANSWER not in sent(at)
+
+
+# ---- what nobody vouches for -----------------------------------------------------------------------------------------
+
+
+def test_two_sessions_never_see_each_others_text(session) -> None:
+    ours = session({"notes/a.txt": "The secret word is marzipan."})
+    theirs = session({"notes/a.txt": "The secret word is turnip."})
+
+    for at, own, other in ((ours, "marzipan", "turnip"), (theirs, "turnip", "marzipan"), (ours, "marzipan", "turnip")):
+        ask(at, "What is the secret word?")
+        assert own in passages(at)[0]
+        assert other not in sent(at)
+        assert other not in sent(go(at, PAGES[1]))
+        go(at, PAGES[0])
+    go(ours, PAGES[1]).button(key="remove_notes/a.txt").click()
+    settle(ours)
+
+    assert "turnip" in prompt_of(run(theirs))
+
+
+RAW_KINDS = ("html", "code", "text")  # these show their text literally, or are looked at by themselves
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_hostile_names_and_texts_reach_no_markdown_raw(session, llm: FakeLLM, hostile: str) -> None:
+    names = [f"{hostile} good.txt", f"{hostile} bad.pdf", f"{hostile} bad.exe"]
+    text = f"Salt {hostile} melts at 801 degrees."
+    at = session(dict(zip(names, (text, BROKEN_PDF, b"MZ"), strict=True)), page=PAGES[1])
+    shown = list(rows(at))
+    everything = [sent(at, without=RAW_KINDS)]
+    page_html = [element.value for element in at.html]
+
+    ask_model(ask(go(at, PAGES[0]), SALT_QUESTION), "openai/ok", llm.openai_base)
+    everything.append(sent(at, without=RAW_KINDS))
+    page_html += [element.value for element in at.html]
+
+    name = next(name for name in state_of(at).engine.documents)
+    needles = {hostile, name.removesuffix(" good.txt")}
+    assert all(needle not in text for needle in needles for text in everything)
+    assert len(shown) == 3
+    assert name in shown, "the name is shown as it is"
+    assert passages(at) == [text]
+    assert not any("<img" in value for value in page_html)
+    assert any(line == f"[1] {name}, line 1" for line in captions(at)), "the source line shows the name as it is"
+
+
+def test_a_hostile_question_reaches_no_markdown_raw(session) -> None:
+    question = f"{SALT_QUESTION} {' '.join(HOSTILE)}"
+
+    at = ask(session(SALT), question)
+
+    assert all(hostile not in sent(at, without=(*RAW_KINDS, "text_input")) for hostile in HOSTILE)
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_a_hostile_answer_reaches_no_markdown_raw(session, llm: FakeLLM, hostile: str) -> None:
+    llm.answer = f"See {hostile} [1]."
+
+    at = ask_model(ask(session(SALT), SALT_QUESTION), "openai/ok", llm.openai_base)
+
+    shown = sent(at, without=RAW_KINDS)
+    assert "See " in shown
+    if hostile.startswith("<"):
+        assert not any(element.proto.allow_html for element in at.markdown)  # then Streamlit shows it as text
+    elif hostile.startswith(":"):
+        assert not re.search(r"(?<!\\):\S*red\S*\[", shown)
+    else:
+        assert hostile not in shown
+
+
+def test_a_hostile_model_name_reaches_no_markdown_raw(session, llm: FakeLLM) -> None:
+    at = ask(session(SALT), SALT_QUESTION)
+
+    for hostile in HOSTILE:
+        ask_model(at, f"openai/{hostile}", llm.openai_base)
+        assert hostile not in sent(at, without=(*RAW_KINDS, "text_input"))
+        ask_model(at, hostile, llm.openai_base)
+        assert errors(at)[0].startswith(f"'{hostile}' does not name a provider")
+        assert hostile not in sent(at, without=(*RAW_KINDS, "text_input"))
