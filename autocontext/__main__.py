@@ -143,7 +143,7 @@ def _progress(label: str, done: int, total: int) -> None:
 def _judged(prompt: Prompt) -> Prompt:
     _tell(
         f"about {prompt.tokens} of {prompt.max_tokens} tokens; "
-        f"{len(prompt.evidence)} passages, {len(prompt.left_out)} left out"
+        f"passages: {len(prompt.evidence)} in, {len(prompt.left_out)} left out"
     )
     if prompt.support.level != "strong":
         word = "probably not" if prompt.support.level == "none" else "perhaps not"

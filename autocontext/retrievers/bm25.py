@@ -39,7 +39,7 @@ class BM25Index(BM25Okapi):  # type: ignore[misc]  # rank_bm25 has no types
     --------
     >>> index = BM25Index([["salt", "water"], ["sugar"]])
     >>> [(round(score, 3), chunk) for score, chunk in index.get_top_n(["salt"], 5)]
-    [(0.598, 0)]
+    [(0.603, 0)]
     """
 
     def __init__(self, tokenized_corpus: Sequence[Sequence[str]], k1: float = 1.5, b: float = 0.75) -> None:

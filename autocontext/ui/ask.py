@@ -31,9 +31,9 @@ def show_empty(state: UiState) -> None:
     st.header("Ask your own documents", anchor=False)
     st.write(
         "Add notes, papers or a whole folder, ask a question, and see the few passages that matter, why each was "
-        "found, and the exact prompt for a language model. Everything stays on this machine."
+        "found, and the exact prompt for a language model. Nothing leaves this machine until you ask a hosted model."
     )
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(
             "Try the sample collection", type="primary", icon=":material/auto_stories:", disabled=state.indexing
         ):
@@ -75,7 +75,8 @@ def show_support(prompt: Prompt) -> None:
 
 def show_passages(engine: AutoContext, prompt: Prompt) -> None:
     """Draw a card for each passage of the prompt, with what each retriever said of it; then what was left out."""
-    st.subheader("Passages", anchor=False, help=_HOW_FOUND)
+    with st.container(horizontal=True, vertical_alignment="center", height=40, border=False):
+        st.subheader("Passages", anchor=False, width="content", help=_HOW_FOUND)
     if not prompt.evidence:
         st.caption("No passage has anything in common with this question.")
     for number, item in enumerate(prompt.evidence, start=1):
@@ -250,6 +251,8 @@ def _show_ending(state: UiState) -> None:
         else:
             chunk = citation.evidence.chunk
             st.caption(f"\\[{citation.number}\\] {plain(chunk.document)}, {chunk.place}")
+    if answer.prompt is not state.prompt:
+        st.caption(":orange-badge[earlier prompt] this answer was given to the prompt as it was then")
     if answer.usage is not None:
         used = answer.usage
         counts = [

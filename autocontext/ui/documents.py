@@ -48,7 +48,8 @@ def show_files(state: UiState) -> None:
     rows = sorted(state.files.values(), key=lambda row: (row.status not in ("failed", "skipped"), row.name))
     wanted = ""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.subheader(f"{len(state.engine.documents):,} documents · {len(state.engine.chunks):,} chunks", anchor=False)
+        counts = f"{_counted(len(state.engine.documents), 'document')} · {_counted(len(state.engine.chunks), 'chunk')}"
+        st.subheader(counts, anchor=False)
         st.space("stretch")
         if len(rows) > PAGE_SIZE:
             wanted = st.text_input("Find a file", key="find_file", placeholder="Part of the name", width=260)
@@ -64,6 +65,10 @@ def show_files(state: UiState) -> None:
         _show_file(state, row)
 
 
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
 def _show_file(state: UiState, row: FileReport) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"file_{abs(hash(row.name))}"):
         color, icon = _BADGES.get(row.status, ("gray", None))
@@ -72,7 +77,7 @@ def _show_file(state: UiState, row: FileReport) -> None:
             if row.reason:
                 st.html(text_html(row.reason, "where"))
         st.badge(row.status, color=color, icon=icon)  # type: ignore[arg-type]
-        st.caption(f"{row.n_chunks:,} chunks" if row.n_chunks else "not indexed", width="content")
+        st.caption(_counted(row.n_chunks, "chunk") if row.n_chunks else "not indexed", width="content")
         st.button(
             "Remove",
             key=f"remove_{row.name}",
@@ -86,7 +91,12 @@ def _show_file(state: UiState, row: FileReport) -> None:
 
 @st.dialog("Remove all documents?", icon=":material/delete_sweep:")
 def _confirm_removal(state: UiState) -> None:
-    st.write(f"{len(state.engine.documents):,} documents leave this session. The files themselves are not touched.")
+    st.write(
+        st.write(
+            f"{_counted(len(state.engine.documents), 'document')} will leave this session. "
+            "The files themselves are not touched."
+        )
+    )
     if st.button("Remove all", type="primary", key="confirm_remove_all"):
         state.remove(list(state.files))
         st.rerun()

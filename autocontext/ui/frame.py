@@ -15,6 +15,7 @@ import streamlit as st
 from autocontext.encoders import default_encoder
 from autocontext.errors import AutoContextError
 from autocontext.llm import load_litellm
+from autocontext.ui.jobs import IndexJob
 from autocontext.ui.safe import plain
 from autocontext.ui.state import UiState, current_state
 
@@ -81,6 +82,12 @@ def _progress() -> None:
     st.fragment(_show_progress, run_every=0.4 if running else None)()
 
 
+def _describe(job: IndexJob) -> str:
+    unit = "files" if job.label == "Reading" else "chunks"
+    loading = " (loading the embedding model)" if job.label == "Embedding" and not job.done else ""
+    return f"{job.label}: {job.done:,} of {job.total:,} {unit}{loading}"
+
+
 def _show_progress() -> None:
     state = current_state()
     if state.collect_index():
@@ -89,9 +96,6 @@ def _show_progress() -> None:
     if job is None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="progress"):
-        unit = "files" if job.label == "Reading" else "chunks"
-        st.progress(
-            job.done / job.total if job.total else 0.0, text=f"{job.label}: {job.done:,} of {job.total:,} {unit}"
-        )
+        st.progress(job.done / job.total if job.total else 0.0, text=_describe(job))
         if st.button("Stop", key="stop_indexing", icon=":material/stop_circle:"):
             job.stop()

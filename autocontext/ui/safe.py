@@ -7,9 +7,11 @@ import re
 from collections.abc import Iterable
 
 _JOINER = "\u2060"  # invisible, and no Markdown parser skips it
-# Streamlit's directives (:red[x]), links in angle brackets, and e-mail addresses.
-_BEGINS_ACTIVE = re.compile(r":(?=[A-Za-z][\w-]*\[)|<(?=[A-Za-z][A-Za-z0-9+.-]*:)|@(?=\w)")
-_DOLLAR = re.compile(r"(\\*)\$")  # escaped already after an odd number of backslashes
+# Links in angle brackets, and e-mail addresses.
+_BEGINS_LINK = re.compile(r"<(?=[A-Za-z][A-Za-z0-9+.-]*:)|@(?=\w)")
+# Formulas, and Streamlit's directives: ":red[x]" is coloured, and of an unknown one (":yes[1]") the brackets are lost.
+# A backslash before them counts only if it is not escaped itself.
+_BEGINS_OTHER = re.compile(r"(\\*)(\$|:(?=[^\s:\[{]+[\[{]))")
 _SPECIAL = str.maketrans({char: "\\" + char for char in "\\`*_{}[]()<>#+-.!|~:$^=&\"'/@"})
 
 
@@ -25,9 +27,9 @@ def safe_markdown(text: str) -> str:
     """
     for pair in ("![", "](", "][", "]:", "]{"):
         text = text.replace(pair, pair[0] + _JOINER + pair[1])
-    text = _BEGINS_ACTIVE.sub(lambda match: match.group() + _JOINER, text)
+    text = _BEGINS_LINK.sub(lambda match: match.group() + _JOINER, text)
     text = text.replace("://", ":" + _JOINER + "//").replace("www.", "www" + _JOINER + ".")
-    return _DOLLAR.sub(lambda match: match.group(1) + ("" if len(match.group(1)) % 2 else "\\") + "$", text)
+    return _BEGINS_OTHER.sub(lambda match: match[1] + ("" if len(match[1]) % 2 else "\\") + match[2], text)
 
 
 def marked_html(text: str, spans: Iterable[tuple[int, int]]) -> str:

@@ -184,7 +184,7 @@ def test_a_folder_is_uploaded_asked_and_removed(open_page, folder: Path) -> None
     go(page, "Documents")
     button(page, "Remove all").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("6 documents leave this session.")
+    expect(dialog).to_contain_text("6 documents will leave this session.")
     dialog.get_by_role("button", name="Remove all").click()
     expect(page.get_by_text("No documents yet.")).to_be_visible()
     assert rows(page) == {}
@@ -353,7 +353,7 @@ def test_hostile_names_texts_and_answers_fetch_nothing(open_page, llm: FakeLLM, 
     files = [(f"{name}.txt", f"Salt melts. {hostile}".encode()), (f"{name}.pdf", BROKEN_PDF), (f"{name}.exe", b"MZ")]
 
     upload(page, "files", [{"name": n, "mimeType": "", "buffer": data} for n, data in files])
-    expect(page.get_by_role("heading", name="1 documents")).to_be_visible()
+    expect(page.get_by_role("heading", name="1 document ·")).to_be_visible()
     settle(page)
     assert len(rows(page)) == 3
     assert all("![n](http:" in shown for shown in rows(page)), "names are shown as they are"

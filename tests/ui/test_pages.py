@@ -382,7 +382,7 @@ def test_a_replaced_file_is_in_the_prompt_at_once(session, n_paragraphs: int) ->
 def test_remove_all_asks_first(session) -> None:
     at = click(session(SALT, page=PAGES[1]), "Remove all")
 
-    assert any(value.startswith("2 documents leave this session.") for value in at.markdown.values)
+    assert any(value.startswith("2 documents will leave this session.") for value in at.markdown.values)
     assert at.button(key="confirm_remove_all").label == "Remove all"  # what it does: tests/browser
     run(at)
     assert sorted(rows(at)) == sorted(SALT)
