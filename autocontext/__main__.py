@@ -12,10 +12,10 @@ import sys
 from collections.abc import Sequence
 
 from autocontext.answer import Answer
-from autocontext.datatypes import Prompt, Report
+from autocontext.datatypes import Prompt
 from autocontext.encoders import generate_embeddings
 from autocontext.engine import AutoContext
-from autocontext.errors import AutoContextError, ModelError
+from autocontext.errors import AutoContextError
 from autocontext.prompt import TEMPLATES
 from autocontext.settings import ChunkOptions, Settings
 
@@ -122,8 +122,6 @@ def _open(parsed: argparse.Namespace) -> AutoContext:
     )
     ac = AutoContext(settings=settings, store=parsed.store)
     report = ac.add_folder(parsed.folder, progress=_progress if sys.stderr.isatty() else None)
-    gone = ac.documents.keys() - {row.name for row in report}  # a store remembers what the folder holds no more
-    report = Report([*report, *ac.remove_many(sorted(gone))])
     for row in report:
         if row.status == "failed" or (row.status != "skipped" and row.reason):
             _tell(f"{row.name}: {row.status}: {row.reason}")
@@ -201,7 +199,7 @@ def _chat(parsed: argparse.Namespace) -> int:
                 _answer(ac, question, parsed)
             else:
                 _put(str(_judged(ac.get_prompt(question))))
-        except (ModelError, AutoContextError) as error:  # the talk goes on
+        except AutoContextError as error:  # the talk goes on
             _tell(f"autocontext: {error}")
 
 

@@ -76,7 +76,12 @@ class Answer:
 
 
 def find_citations(text: str, prompt: Prompt) -> tuple[Citation, ...]:
-    """Return the passages that `text` cites as ``[n]`` or ``[n, m]``; a number without a passage has no evidence."""
+    """Return the passages that `text` cites as ``[n]`` or ``[n, m]``; a number without a passage has no evidence.
+
+    Nothing is a citation where the prompt does not number its passages.
+    """
+    if not prompt.numbered:
+        return ()
     numbers = dict.fromkeys(int(number) for group in _CITATION.findall(text) for number in re.findall(r"\d+", group))
     count = len(prompt.evidence)
     return tuple(Citation(n, prompt.evidence[n - 1] if 1 <= n <= count else None) for n in numbers)

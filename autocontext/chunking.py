@@ -14,7 +14,7 @@ from autocontext.settings import ChunkOptions
 CountTokens = Callable[[Sequence[str]], list[int]]
 Span = tuple[int, int]
 
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*\S)[ \t]*$", re.M)
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]++(\S.*)$", re.M)
 _FENCE = re.compile(r"^ {0,3}(```|~~~)", re.M)
 _ATOM = re.compile(r"\S{1,40}\s{0,40}|\s{1,40}")
 _CLAUSE_END = tuple(",;:、，；：)）\u2014")
@@ -170,7 +170,7 @@ def _headings(text: str) -> list[tuple[int, str]]:
         if bisect_right(fences, match.start()) % 2:
             continue  # a comment inside a code block
         level = len(match.group(1))
-        title = match.group(2).rstrip("#").rstrip() or match.group(2)
+        title = match.group(2).rstrip().rstrip("#").rstrip() or match.group(2)
         path = [*((depth, above) for depth, above in path if depth < level), (level, title)]
         found.append((match.start(), " > ".join(above for _, above in path)))
     return found

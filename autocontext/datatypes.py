@@ -184,6 +184,8 @@ class Prompt:
         What was found and did not get in, best first.
     support
         The verdict on the whole search.
+    numbered
+        Whether the passages carry their numbers, so that an answer can cite them.
     """
 
     text: str
@@ -194,6 +196,7 @@ class Prompt:
     evidence: tuple[Evidence, ...]
     left_out: tuple[LeftOut, ...]
     support: Support
+    numbered: bool = True
 
     def __str__(self) -> str:
         return self.text

@@ -48,9 +48,11 @@ def find_model(options: EncoderOptions) -> Path:
         If it is nowhere to be had, or a packaged model has another checksum than the published one.
     """
     if options.folder is not None:
-        if not (options.folder / "config.json").is_file():
-            raise EncoderError(f"The folder {options.folder} holds no embedding model (no config.json).")
-        return options.folder
+        folder = Path(options.folder)
+        missing = [name for name in ("config.json", "tokenizer.json") if not (folder / name).is_file()]
+        if missing:
+            raise EncoderError(f"The folder {folder} holds no embedding model (no {' and no '.join(missing)}).")
+        return folder
     cached = _cached_model(options.model)
     if cached is not None:
         return cached

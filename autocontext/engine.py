@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,7 +26,7 @@ from autocontext.encoders import SentenceTransformerEncoder, default_encoder
 from autocontext.errors import EncoderError, LoadError, SettingsError
 from autocontext.fusion import fuse
 from autocontext.llm import is_ollama
-from autocontext.prompt import build_prompt
+from autocontext.prompt import TEMPLATES, build_prompt
 from autocontext.protocols import Encoder, ReadingEncoder, Retriever, Store, Vectors
 from autocontext.retrievers.base import Corpus
 from autocontext.retrievers.bm25 import BM25Index
@@ -119,6 +120,8 @@ class AutoContext:
             raise SettingsError(
                 f"There is no retriever {unknown[0]!r}; choose from {', '.join(retrievers.available())}."
             )
+        if self.settings.template not in TEMPLATES:
+            raise SettingsError(f"There is no template {self.settings.template!r}; choose from {', '.join(TEMPLATES)}.")
         self._given_encoder = encoder
         self._encoder_problem: str | None = None
         self._vectors: dict[bytes, Vectors] = {}
@@ -142,6 +145,11 @@ class AutoContext:
         return self._snapshot.chunks
 
     @property
+    def retrievers(self) -> tuple[str, ...]:
+        """The retrievers in use now: not those of weight 0, nor the dense one without an embedding model."""
+        return self._names()
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What does not work as the settings ask, each a sentence: for example that there is no embedding model."""
         return (self._encoder_problem,) if self._encoder_problem else ()
@@ -156,7 +164,8 @@ class AutoContext:
         """Add every file under `folder`; names begin with the folder's own, as in a browser's upload.
 
         Hidden files and folders, and symbolic links, are left alone. A row a file, sorted by name; one that cannot be
-        read is a row too.
+        read is a row too. Documents of this folder's name whose file is gone are removed, unless nothing was found at
+        all: that is rather a wrong folder.
 
         Raises
         ------
@@ -167,15 +176,13 @@ class AutoContext:
         if not root.is_dir():
             raise LoadError(str(folder), "this is not a folder")
         paths = {
-            f"{root.name}/{path.relative_to(root).as_posix()}": path
+            unicodedata.normalize("NFC", f"{root.name}/{path.relative_to(root).as_posix()}"): path
             for path in sorted(root.rglob("*"))
-            if not any(part.startswith(".") for part in path.relative_to(root).parts)
-            and not path.is_symlink()
-            and path.is_file()
+            if not any(part.startswith(".") for part in path.relative_to(root).parts) and _is_file(path)
         }
-        return self.add_files(
-            ((name, path) for name, path in paths.items()), progress=progress, should_stop=should_stop
-        )
+        report = self.add_files(paths.items(), progress=progress, should_stop=should_stop)
+        gone = [name for name in self.documents if name.startswith(f"{root.name}/") and name not in paths]
+        return Report([*report, *self.remove_many(gone)]) if paths else report
 
     def add_files(
         self,
@@ -213,16 +220,16 @@ class AutoContext:
                 if entry is not None:
                     entries[row.name] = fresh[row.name] = entry
             tell("Reading", len(rows), len(listed))
-            unread = [FileReport(_label(name), "skipped", _STOPPED) for name, _ in listed[len(rows) :]]
+            unread = [self._stopped(_label(name)) for name, _ in listed[len(rows) :]]
             chunks = [pair for entry in fresh.values() for pair in zip(entry.hashes, entry.chunks, strict=True)]
             if not self._embed(chunks, tell, stop):
                 incomplete = {name for name, entry in fresh.items() if not self._vectors.keys() >= set(entry.hashes)}
                 fresh = {name: entry for name, entry in fresh.items() if name not in incomplete}
-                rows = [FileReport(row.name, "skipped", _STOPPED) if row.name in incomplete else row for row in rows]
+                rows = [self._stopped(row.name) if row.name in incomplete else row for row in rows]
             if fresh:
                 if self._store is not None:
                     self._store.save((entry.document, entry.chunks) for entry in fresh.values())
-                self._snapshot = _Snapshot({**self._snapshot.entries, **fresh})
+                self._replace_snapshot({**self._snapshot.entries, **fresh})
             return Report([*rows, *unread])
 
     def remove(self, name: str) -> FileReport:
@@ -237,14 +244,16 @@ class AutoContext:
 
     def remove_many(self, names: Sequence[str]) -> Report:
         """Remove documents; KeyError, and nothing removed, if one is unknown."""
+        labels = list(dict.fromkeys(map(_label, names)))
         with self._writing:
             entries = dict(self._snapshot.entries)
-            for name in names:
-                del entries[name]
-            if self._store is not None:
-                self._store.remove(names)
-            self._snapshot = _Snapshot(entries)
-            return Report([FileReport(name, "removed") for name in names])
+            for label in labels:
+                del entries[label]
+            if labels and self._store is not None:
+                self._store.remove(labels)
+            if labels:
+                self._replace_snapshot(entries)
+            return Report([FileReport(label, "removed") for label in labels])
 
     def close(self) -> None:
         """Close the store, if there is one."""
@@ -273,6 +282,7 @@ class AutoContext:
             If the question and the rules alone are over the budget.
         """
         wanted = self.settings.num_results if num_results is None else num_results
+        question = loaders.clean_text(question)[0]
         snapshot = self._snapshot
         found = self._search(snapshot, question, wanted)
         near = [
@@ -284,7 +294,7 @@ class AutoContext:
             found,
             document_frequency=index.document_frequency,
             n_chunks=index.corpus_size,
-            trust=self._retriever(snapshot, "dense").trust(question) if "dense" in self._names(snapshot) else 0.0,
+            trust=self._retriever(snapshot, "dense").trust(question) if found and "dense" in self._names() else 0.0,
         )
         return build_prompt(
             question,
@@ -312,7 +322,7 @@ class AutoContext:
         Parameters
         ----------
         model, api_base, api_key
-            See `ModelOptions`; they take the place of what `options` says of them.
+            See `ModelOptions`; where given, they take the place of what `options` says of them.
         options
             Temperature, length, time limits and context size.
 
@@ -323,7 +333,8 @@ class AutoContext:
         """
         prompt = self.get_prompt(question, num_results=num_results, max_tokens=max_tokens)
         given = options or ModelOptions(model=model)
-        return Answer(prompt, fit_context(prompt, replace(given, model=model, api_base=api_base, api_key=api_key)))
+        given = replace(given, model=model, api_base=api_base or given.api_base, api_key=api_key or given.api_key)
+        return Answer(prompt, fit_context(prompt, given))
 
     @staticmethod
     def matched_spans(question: str, text: str) -> list[tuple[int, int]]:
@@ -339,10 +350,14 @@ class AutoContext:
         return merged
 
     def warm_up(self) -> None:
-        """Load the embedding model now, so that the first question need not wait for it."""
+        """Load the embedding model and index what there is now, so that the first question need not wait for it."""
         encoder = self._encoder
         if isinstance(encoder, SentenceTransformerEncoder):
             encoder.warm_up()
+        snapshot = self._snapshot
+        if snapshot.chunks:
+            for name in self._names():
+                self._retriever(snapshot, name)
 
     # --- inside ---------------------------------------------------------------------------------------------------
 
@@ -355,12 +370,25 @@ class AutoContext:
             store.put("chunking", signature)
         self._snapshot = _Snapshot({document.name: _Entry(document, chunks) for document, chunks in loaded})
 
+    def _replace_snapshot(self, entries: Mapping[str, _Entry]) -> None:
+        """Make the next state the present one, and let go of vectors that no document has any more."""
+        snapshot = _Snapshot(entries)
+        with self._building:
+            self._snapshot = snapshot
+            if len(self._vectors) > len(snapshot.hashes):
+                used = set(snapshot.hashes)
+                self._vectors = {text_hash: row for text_hash, row in self._vectors.items() if text_hash in used}
+
+    def _stopped(self, name: str) -> FileReport:
+        known = self._snapshot.entries.get(name)
+        return FileReport(name, "skipped", _STOPPED, len(known.chunks) if known else 0)
+
     def _read(self, name: str, source: bytes | Path, entries: Mapping[str, _Entry]) -> tuple[FileReport, _Entry | None]:
         known = entries.get(name)
         if loaders.suffix_of(name) not in loaders.suffixes():
             return FileReport(name, "skipped", f"Not read: only {', '.join(loaders.suffixes())} files are."), None
         try:
-            data = source if isinstance(source, bytes) else source.read_bytes()
+            data = source.read_bytes() if isinstance(source, Path) else bytes(source)
             if known is not None and known.document.content_hash == loaders.content_hash(data):
                 return FileReport(name, "unchanged", " ".join(known.document.notes), len(known.chunks)), None
             document = loaders.load(name, data)
@@ -435,11 +463,10 @@ class AutoContext:
         tell("Embedding", len(hashes), len(hashes))
         return True
 
-    def _names(self, snapshot: _Snapshot) -> tuple[str, ...]:
-        """Return the retrievers in use: without an encoder the dense one is left out, and BM25 stands in if need be."""
-        if not snapshot.chunks or "dense" not in self.settings.retrievers or self._encoder is not None:
-            return self.settings.retrievers
-        return tuple(name for name in self.settings.retrievers if name != "dense") or ("bm25",)
+    def _names(self) -> tuple[str, ...]:
+        """Return the retrievers in use: not those of weight 0, nor the dense one without an encoder."""
+        weighted = (name for name in self.settings.retrievers if self.settings.weights.get(name, 1.0) > 0)
+        return tuple(name for name in weighted if name != "dense" or self._encoder is not None) or ("bm25",)
 
     def _retriever(self, snapshot: _Snapshot, name: str) -> Retriever:
         with self._building:
@@ -463,13 +490,17 @@ class AutoContext:
             raise SettingsError(f"num_results must be 1 or more, not {num_results}.")
         if not snapshot.chunks or not question.strip():
             return []
+        question = loaders.clean_text(question)[0]
         depth = max(num_results, self.settings.candidates)
-        used = [self._retriever(snapshot, name) for name in self._names(snapshot)]
+        used = [self._retriever(snapshot, name) for name in self._names()]
+        weights = self.settings.weights
+        if not any(weights.get(retriever.name, 1.0) for retriever in used):  # BM25 stands in for a missing model
+            weights = {}
         return fuse(
             {retriever.name: retriever.search(question, depth) for retriever in used},
             snapshot.chunks,
             method=self.settings.fusion,
-            weights=self.settings.weights,
+            weights=weights,
             trust={retriever.name: retriever.trust(question) for retriever in used},
             depth=depth,
         )
@@ -489,6 +520,14 @@ def fit_context(prompt: Prompt, options: ModelOptions) -> ModelOptions:
 def _label(name: str) -> str:
     """Return a document's name as it was given, but on one line: it is a label and never opened."""
     return loaders.clean_text(name)[0].replace("\n", " ") or "unnamed"
+
+
+def _is_file(path: Path) -> bool:
+    """Tell files from folders and links; what cannot even be looked at counts as a file, so that it gets its row."""
+    try:
+        return path.is_file() and not path.is_symlink()
+    except OSError:
+        return True
 
 
 def _tell_nobody(_label: str, _done: int, _total: int) -> None:

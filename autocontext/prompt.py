@@ -44,6 +44,7 @@ TEMPLATES = {
 _DASH = "[-\u2010-\u2015\u2212\ufe58\ufe63\uff0d]"
 _CONTEXT_MARKER = re.compile(rf"{_DASH}{{2,}}[^\S\n]*((?:END[^\S\n]+)?CONTEXT)[^\S\n]*{_DASH}{{2,}}", re.I)
 _SEPARATOR_LINE = re.compile(rf"^([^\S\n]*){_DASH}{{3,}}([^\S\n]*)$", re.M)
+_LABEL = re.compile(r"^([^\S\n]*)\[(\d{1,3})\](?= \()", re.M)  # looks like the label of a passage
 # <|im_start|>, <｜User｜>, <start_of_turn>, <<SYS>>, [INST], <s>, <think>
 _CHAT_TOKEN = re.compile(
     r"<(\|[^<>\[\]\n]{1,60}\||\uff5c[^<>\[\]\n]{1,60}\uff5c|/?(?:start|end)_of_(?:turn|text|image)|/?s|/?think|/?bos|/?eos|<?/?SYS>?)>"
@@ -132,12 +133,14 @@ def build_prompt(
         evidence=tuple(taken),
         left_out=tuple(left_out),
         support=support,
+        numbered=form.labelled,
     )
 
 
 def _block(item: Evidence, number: int | None) -> str:
     text = neutralise(item.chunk.text)
     if number is not None:
+        text = _LABEL.sub(r"\1(\2)", text)
         page = f", {item.chunk.place}" if item.chunk.page is not None else ""
         name = neutralise(" ".join(item.chunk.document.split()))
         text = f"[{number}] ({name}{page})\n{text}"

@@ -12,7 +12,7 @@ _CLOSERS = "\"'\u201d\u2019\u00bb)\\]\u300d\u300f\uff09\u3011\u300b\u203a*_"
 _BREAK = re.compile(
     rf"(?P<paragraph>\n[^\S\n]*\n)|(?P<line>\n)"
     rf"|(?P<wide>[\u3002\uff01\uff1f\uff61\u0964\u0965\u061f\u06d4\u1362\u104b\u17d4]+[{_CLOSERS}]*)"
-    rf"|(?P<stop>[.!?\u2026]+[{_CLOSERS}]*)(?=\s|\Z)"
+    rf"|(?P<stop>(?<![.!?\u2026])[.!?\u2026]++[{_CLOSERS}]*+)(?=\s|\Z)"  # possessive: a run of dots is read once
 )
 # A line that begins like this stands for itself: heading, list item, table row, quote, code fence, rule.
 _LINE_OPENER = re.compile(

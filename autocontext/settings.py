@@ -1,4 +1,4 @@
-"""Every setting with its default and its range; frozen, checked when made."""
+"""Every setting with its default; frozen, and the ranges are checked when made."""
 
 from __future__ import annotations
 

@@ -60,5 +60,5 @@ def judge(
     if trust > 0:
         reasons.append(f"The nearest passage has a cosine of {cosine:.2f} to the question.")
     else:
-        reasons.append("Judged by its words alone: the embedding model cannot read this question, or there is none.")
+        reasons.append("Judged by the words alone: no embedding model reads this question.")
     return Support(level, round(score, 4), tuple(reasons))

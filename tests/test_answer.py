@@ -98,3 +98,14 @@ def test_citations_are_read_once_each_in_order(ac, text, numbers):
     found = find_citations(text, prompt)
     assert [citation.number for citation in found] == numbers
     assert all((c.evidence is not None) == (c.number in (1, 2)) for c in found)
+
+
+def test_address_and_key_in_the_options_are_not_dropped(ac):
+    options = ModelOptions(model="openai/ok", api_base="http://127.0.0.1:9/v1", api_key="k")
+    answer = ac.ask("Who?", model="openai/ok", options=options)
+    assert (answer.options.api_base, answer.options.api_key) == ("http://127.0.0.1:9/v1", "k")
+
+
+def test_nothing_is_a_citation_where_the_prompt_does_not_number(make_context):
+    prompt = make_context(FILES, template="seed").get_prompt("Who says that economics is bullshit?")
+    assert find_citations("It is so [1].", prompt) == ()

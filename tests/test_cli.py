@@ -176,6 +176,15 @@ def test_a_store_is_kept_between_runs(notes, tmp_path, bm25_only, capsys):
     assert "2 unchanged, 1 failed" in capsys.readouterr().err
 
 
+def test_a_mistyped_folder_does_not_empty_the_store(notes, tmp_path, bm25_only, capsys):
+    store = ["--store", str(tmp_path / "x.db")]
+    main(["prompt", str(notes), "What melts?", *bm25_only, *store])
+    (tmp_path / "elsewhere").mkdir()
+    main(["prompt", str(tmp_path / "elsewhere"), "What melts?", *bm25_only, *store])
+    main(["prompt", str(notes), "What melts?", *bm25_only, *store])
+    assert "2 unchanged, 1 failed" in capsys.readouterr().err.splitlines()[-2]
+
+
 def test_a_file_that_left_the_folder_leaves_the_store(notes, tmp_path, bm25_only, capsys):
     arguments = ["prompt", str(notes), "What melts?", *bm25_only, "--store", str(tmp_path / "x.db")]
     main(arguments)

@@ -62,6 +62,9 @@ def test_a_model_that_is_nowhere_is_told_at_once_with_the_cure():
 
 def test_a_folder_in_the_settings_comes_first(tmp_path):
     (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(EncoderError, match=r"no tokenizer\.json"):
+        find_model(EncoderOptions(folder=tmp_path))
+    (tmp_path / "tokenizer.json").write_text("{}")
     assert find_model(EncoderOptions(folder=tmp_path)) == tmp_path
 
 

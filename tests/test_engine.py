@@ -133,6 +133,25 @@ def test_a_folder_is_read_with_all_folders_in_it_but_nothing_hidden(make_context
     ]  # fmt: skip
 
 
+def test_a_file_that_left_the_folder_leaves_the_collection(make_context, tmp_path):
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "a.txt").write_text("Salt melts.")
+    (root / "b.txt").write_text("Tea steeps.")
+    ac = make_context({"other/c.txt": "Cats sleep."})
+    ac.add_folder(root)
+    (root / "b.txt").unlink()
+    assert ac.add_folder(root).summary == "1 unchanged, 1 removed"
+    assert list(ac.documents) == ["other/c.txt", "notes/a.txt"]
+
+
+def test_an_empty_folder_removes_nothing(make_context, tmp_path):
+    (tmp_path / "notes").mkdir()
+    ac = make_context(NOTES)
+    assert ac.add_folder(tmp_path / "notes").summary == "nothing"
+    assert len(ac.documents) == 3
+
+
 def test_a_folder_that_is_none_is_an_error_with_its_name(make_context, tmp_path):
     with pytest.raises(LoadError, match="this is not a folder"):
         make_context().add_folder(tmp_path / "nowhere")
@@ -167,6 +186,13 @@ def test_a_stopped_batch_keeps_whole_documents_and_tells_of_the_others(make_cont
     assert {row.reason for row in report} == {"Stopped before it was indexed."}
     assert ac.chunks == ()
     assert encoder.texts_encoded == 0
+
+
+def test_a_stopped_row_says_what_is_in_the_collection_still(make_context):
+    ac = make_context(NOTES)
+    report = ac.add_files([("notes/salt.txt", b"New text."), ("new.txt", b"Text.")], should_stop=lambda: True)
+    assert [(row.status, row.n_chunks) for row in report] == [("skipped", 1), ("skipped", 0)]
+    assert "801" in ac.documents["notes/salt.txt"].text
 
 
 def test_progress_counts_files_then_chunks_up_to_the_whole(make_context):
@@ -245,11 +271,27 @@ def test_without_an_embedding_model_keyword_search_goes_on_and_says_so(tmp_path)
     assert ac.get_prompt("When does salt melt?").support.level != "none"
 
 
+def test_an_empty_collection_without_a_model_still_makes_a_prompt(tmp_path):
+    ac = AutoContext(settings=Settings(encoder=EncoderOptions(folder=tmp_path)))
+    assert ac.get_prompt("anything").support.level == "none"
+
+
+def test_bm25_of_weight_0_stands_in_for_a_missing_model(tmp_path):
+    ac = AutoContext(settings=Settings(weights={"bm25": 0.0}, encoder=EncoderOptions(folder=tmp_path)))
+    ac.add("a.txt", b"Salt melts at 801 degrees.")
+    assert ac.search("salt")[0].hits.keys() == {"bm25"}
+
+
 def test_dense_alone_without_a_model_falls_back_to_keywords(tmp_path):
     ac = AutoContext(settings=Settings(retrievers=("dense",), encoder=EncoderOptions(folder=tmp_path)))
     ac.add("a.txt", b"Salt melts at 801 degrees.")
     assert ac.search("salt")[0].hits.keys() == {"bm25"}
     assert ac.warnings
+
+
+def test_an_unknown_template_is_refused_with_the_choices():
+    with pytest.raises(SettingsError, match="choose from default, seed"):
+        AutoContext(settings=Settings(template="nope"))
 
 
 def test_an_unknown_retriever_is_refused_with_the_choices():
@@ -264,6 +306,42 @@ def test_weights_change_the_order_and_0_removes_a_retriever(make_context):
     with_dense = make_context(files, weights={"dense": 3.0}).search("zebra horse grass")
     shares = {part.retriever: part.weight for part in with_dense[0].contributions}
     assert shares == pytest.approx({"bm25": 0.25, "dense": 0.75})
+
+
+def test_a_retriever_of_weight_0_has_no_say_in_the_verdict(make_context):
+    question = "At how many degrees does salt melt?"
+    removed = make_context(NOTES, weights={"dense": 0.0}).get_prompt(question).support
+    absent = make_context(NOTES, retrievers=("bm25",)).get_prompt(question).support
+    assert removed == absent
+    assert make_context(NOTES, weights={"dense": 0.0}).retrievers == ("bm25",)
+
+
+def test_a_question_that_is_no_valid_text_is_still_searched(make_context):
+    ac = make_context(NOTES)
+    assert ac.search("When does salt\udce9 melt?")[0].chunk.document == "notes/salt.txt"
+    str(ac.get_prompt("When does salt\udce9 melt?")).encode("utf-8")
+
+
+def test_vectors_of_removed_documents_are_let_go(make_context):
+    ac = make_context(NOTES)
+    ac.remove_many(list(NOTES))
+    assert ac._vectors == {}
+    ac.add("notes/salt.txt", NOTES["notes/salt.txt"].encode())
+    assert ac.search("salt")[0].hits.keys() == {"bm25", "dense"}
+
+
+def test_a_name_may_be_given_twice_or_as_it_was_added(make_context):
+    ac = make_context()
+    ac.add("a\nb.txt", b"Text.")
+    assert [row.name for row in ac.remove_many(["a\nb.txt", "a b.txt"])] == ["a b.txt"]
+
+
+def test_warming_up_builds_what_the_first_question_needs(make_context, encoder):
+    ac = make_context(NOTES)
+    ac.warm_up()
+    before = encoder.texts_encoded
+    ac.search("salt")
+    assert encoder.texts_encoded == before + 1  # the question
 
 
 def test_a_search_goes_on_while_files_are_added(make_context):

@@ -235,3 +235,9 @@ def test_a_file_that_cannot_be_read_costs_its_own_row_only(make_context):
     assert report[0].reason == "It holds no text."
     assert report[1].reason == "It is damaged or not a PDF; open it in a viewer and save it again."
     assert [chunk.text for chunk in ac.chunks] == ["Old.", "New."]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_wide_text_without_a_byte_order_mark_is_read_and_it_is_told(encoding):
+    document = loaders.load("a.txt", "Salt melts at 801 degrees.".encode(encoding))
+    assert (document.text, document.notes) == ("Salt melts at 801 degrees.", (f"Read as {encoding} (a guess).",))

@@ -135,3 +135,7 @@ def _seconds(text: str) -> float:
 )
 def test_eight_times_the_text_takes_about_eight_times_as_long(unit, times):
     assert _seconds(unit * times * 8) / _seconds(unit * times) < 24
+
+
+def test_a_run_of_dots_is_read_once():
+    assert split_into_sentences("." * 200_000 + "a") == ["." * 200_000 + "a"]

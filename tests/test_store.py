@@ -246,3 +246,20 @@ def test_a_crash_leaves_the_collection_as_it_was_and_the_vectors_that_were_made(
     encoder.texts_encoded = 0
     assert again.add("new.txt", "".join(f"Number {n}. " for n in range(100)).encode()).n_chunks == 100
     assert encoder.texts_encoded == 100 - embedded_before
+
+
+def test_a_collection_that_another_program_holds_is_an_error_of_ours(tmp_path):
+    path = tmp_path / "notes.db"
+    store = SQLiteStore(path)
+    store._connection.execute("pragma busy_timeout = 10")
+    other = sqlite3.connect(path)
+    other.execute("begin immediate")
+    try:
+        with pytest.raises(StoreError, match="locked"):
+            store.put("key", "value")
+    finally:
+        other.close()
+    store.put("key", "value")
+    store.close()
+    with pytest.raises(StoreError, match="did not answer"):
+        store.get("key")

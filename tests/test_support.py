@@ -9,7 +9,7 @@ from autocontext.support import NONE_BELOW, STRONG_FROM, judge
 
 # Of 54 chunks: so salt weighs ln 27 and melt ln 3, three to one.
 FREQUENCIES = {"salt": 3, "melt": 51}
-BY_WORDS = "Judged by its words alone: the embedding model cannot read this question, or there is none."
+BY_WORDS = "Judged by the words alone: no embedding model reads this question."
 
 
 def found(text, cosine=None):

@@ -33,8 +33,10 @@ def load(name: str, data: bytes) -> Document:
         starts.append(offset)
         pieces.append(text)
         offset += len(text)
-    empty = sum(1 for page in pages if not page.strip())
-    if empty == len(pages):
+    empty = sum(1 for page in pages if not page.strip()) - broken
+    if broken == len(pages):
+        raise LoadError(name, "no page can be read; open it in a viewer and save it again")
+    if empty + broken == len(pages):
         raise LoadError(name, "no text found (scanned pages?); run it through an OCR program first")
     notes = [*unsafe_note(unsafe)]
     if empty:

@@ -45,6 +45,9 @@ def _decode(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
             text = data.decode(encoding, "replace")
             notes = () if encoding == "utf-8-sig" else (f"Read as {encoding}.",)
             return text, (*notes, *_bad_note(text.count("\ufffd")))
+    if wide := _wide_encoding(data):
+        text = data.decode(wide, "replace")
+        return text, (f"Read as {wide} (a guess).", *_bad_note(text.count("\ufffd")))
     try:
         return data.decode("utf-8"), ()
     except UnicodeDecodeError:
@@ -63,6 +66,14 @@ def _decode(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
         return data.decode("cp1252", "replace"), ("Encoding unknown: read as cp1252.",)
     encoding = {"gb2312": "gb18030", "gbk": "gb18030"}.get(best.encoding, best.encoding)
     return data.decode(encoding, "replace"), (f"Read as {encoding} (a guess).",)
+
+
+def _wide_encoding(data: bytes) -> str | None:
+    """Return the UTF-16 without a byte order mark that a text of mostly Western letters seems to be in."""
+    even, odd = data[0::2].count(0), data[1::2].count(0)
+    if max(even, odd) * 4 < len(data) or min(even, odd) * 20 > max(even, odd):
+        return None
+    return "utf-16-le" if odd > even else "utf-16-be"
 
 
 def _bad_note(count: int) -> tuple[str, ...]:

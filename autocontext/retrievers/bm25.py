@@ -92,6 +92,10 @@ class BM25Index(BM25Okapi):  # type: ignore[misc]  # rank_bm25 has no types
                 scores[rows] += times * self.idf[token] * tf * (self.k1 + 1) / (tf + self._length_norm[rows])
         return scores
 
+    def get_batch_scores(self, query: Sequence[str], doc_ids: Sequence[int]) -> list[float]:
+        """Return the scores of some chunks, in the order of `doc_ids`."""
+        return [float(score) for score in self.get_scores(query)[list(doc_ids)]]
+
     def get_top_n(self, query: Sequence[str], n: int = 5) -> list[tuple[float, int]]:
         """Return ``(score, chunk)`` of the `n` best chunks, best first; those that share no word are left out."""
         scores = self.get_scores(query)

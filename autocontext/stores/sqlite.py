@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
 from autocontext.datatypes import Chunk, Document
 from autocontext.errors import StoreError
 from autocontext.protocols import Vectors
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 SCHEMA_VERSION = "1"
 _SCHEMA = """
@@ -30,6 +35,20 @@ create table if not exists vectors (
 ) without rowid;
 """
 _BATCH = 500  # well below SQLite's limit of bound values
+
+
+def _told(method: Callable[Concatenate[SQLiteStore, P], R]) -> Callable[Concatenate[SQLiteStore, P], R]:
+    """Turn SQLite's errors into ours."""
+
+    @wraps(method)
+    def wrapper(self: SQLiteStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(self, *args, **kwargs)
+        except sqlite3.Error as error:
+            cure = "Close the program that uses it, or open the collection again."
+            raise StoreError(f"The collection file did not answer: {error}. {cure}") from error
+
+    return wrapper
 
 
 class SQLiteStore:
@@ -61,6 +80,7 @@ class SQLiteStore:
             self.close()
             raise StoreError(f"{self._path} was written by another version (schema {version}); index the files again.")
 
+    @_told
     def load(self) -> list[tuple[Document, tuple[Chunk, ...]]]:
         """Return all documents with their chunks, in the order they were first added; chunk numbers are 0."""
         places: dict[int, list[tuple[int, int, int, int | None, str]]] = {}
@@ -80,6 +100,7 @@ class SQLiteStore:
             loaded.append((document, tuple(chunks)))
         return loaded
 
+    @_told
     def save(self, items: Iterable[tuple[Document, tuple[Chunk, ...]]]) -> None:
         """Insert, or replace the documents of the same names in their places."""
         with self._connection:
@@ -102,11 +123,13 @@ class SQLiteStore:
                     ((id_, n, c.start, c.end, c.line, c.page, c.heading) for n, c in enumerate(chunks)),
                 )
 
+    @_told
     def remove(self, names: Iterable[str]) -> None:
         """Forget these documents; their vectors stay, so that adding them again embeds nothing."""
         with self._connection:
             self._connection.executemany("delete from documents where name = ?", ((name,) for name in names))
 
+    @_told
     def vectors(self, model: str, hashes: Sequence[bytes]) -> Mapping[bytes, Vectors]:
         """Return the known vectors by SHA-256 of the text."""
         found: dict[bytes, Vectors] = {}
@@ -120,6 +143,7 @@ class SQLiteStore:
             found.update((text_hash, np.frombuffer(vector, dtype="<f4")) for text_hash, vector in rows)
         return found
 
+    @_told
     def add_vectors(self, model: str, rows: Mapping[bytes, Vectors]) -> None:
         """Keep vectors; a known hash is left as it is."""
         with self._connection:
@@ -128,11 +152,13 @@ class SQLiteStore:
                 ((model, text_hash, np.asarray(vector, dtype="<f4").tobytes()) for text_hash, vector in rows.items()),
             )
 
+    @_told
     def get(self, key: str) -> str | None:
         """Return a value kept with the collection."""
         row = self._connection.execute("select value from meta where key = ?", (key,)).fetchone()
         return row[0] if row else None
 
+    @_told
     def put(self, key: str, value: str) -> None:
         """Keep a value with the collection."""
         with self._connection:

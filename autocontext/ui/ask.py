@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from autocontext.datatypes import Evidence, Prompt
@@ -84,7 +86,7 @@ def show_passages(engine: AutoContext, prompt: Prompt) -> None:
             _show_source(item, number)
             st.html(marked_html(item.chunk.text, engine.matched_spans(prompt.question, item.chunk.text)))
             with st.container(horizontal=True, gap="small"):
-                _show_badges(item)
+                _show_badges(item, engine.retrievers)
             if item.contributions:
                 parts = " + ".join(
                     f"{c.share:.2f} {RETRIEVERS.get(c.retriever, (c.retriever,))[0]}" for c in item.contributions
@@ -104,8 +106,9 @@ def _show_source(item: Evidence, number: int | None) -> None:
     st.html(text_html(f"{label}{item.chunk.document}", "source") + text_html(f"{item.chunk.place}{heading}", "where"))
 
 
-def _show_badges(item: Evidence) -> None:
-    for name, (label, color, icon) in RETRIEVERS.items():
+def _show_badges(item: Evidence, used: Sequence[str]) -> None:
+    for name in used:
+        label, color, icon = RETRIEVERS.get(name, (name, "gray", None))
         hit = item.hits.get(name)
         if hit is None:
             st.badge(f"{label}: not found", color="gray", icon=icon)

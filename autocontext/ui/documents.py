@@ -7,7 +7,7 @@ import streamlit as st
 from autocontext.datatypes import FileReport
 from autocontext.loaders import suffixes
 from autocontext.ui.safe import plain, text_html
-from autocontext.ui.state import UiState
+from autocontext.ui.state import MAX_FILE_MEGABYTES, UiState, forget_uploads
 
 PAGE_SIZE = 20
 _BADGES = {
@@ -29,16 +29,18 @@ def show_uploaders(state: UiState) -> None:
             accept_multiple_files="directory",
             key=f"folder_{key}",
             disabled=state.indexing,
-            help="With all folders in it. Files that cannot be read are listed with the reason.",
+            help="With all folders in it, but nothing hidden. Files that cannot be read are listed with the reason.",
         )
     with single:
         found = [
             *found,
             *st.file_uploader("Single files", accept_multiple_files=True, key=f"files_{key}", disabled=state.indexing),
         ]
-    st.caption(plain(f"Kinds that are read: {', '.join(suffixes())}, up to 50 MB each. Nothing leaves this machine."))
+    kinds = ", ".join(suffixes())
+    st.caption(plain(f"Kinds that are read: {kinds}, up to {MAX_FILE_MEGABYTES} MB each. Nothing leaves this machine."))
     if found and not state.indexing:
         state.index([(file.name, file.getvalue()) for file in found])
+        forget_uploads(found)
         state.uploads += 1
         st.rerun()
 
@@ -91,12 +93,8 @@ def _show_file(state: UiState, row: FileReport) -> None:
 
 @st.dialog("Remove all documents?", icon=":material/delete_sweep:")
 def _confirm_removal(state: UiState) -> None:
-    st.write(
-        st.write(
-            f"{_counted(len(state.engine.documents), 'document')} will leave this session. "
-            "The files themselves are not touched."
-        )
-    )
+    counted = _counted(len(state.engine.documents), "document")
+    st.write(f"{counted} will leave this session. The files themselves are not touched.")
     if st.button("Remove all", type="primary", key="confirm_remove_all"):
         state.remove(list(state.files))
         st.rerun()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from autocontext.answer import Answer
@@ -18,7 +18,7 @@ from autocontext.llm import StreamJob
 
 
 class IndexJob:
-    """Adds files to a collection.
+    """Adds files to a collection; nobody left to see it (`is_abandoned`) stops it too.
 
     Attributes
     ----------
@@ -30,21 +30,31 @@ class IndexJob:
         A sentence, if the whole batch failed.
     """
 
-    def __init__(self, engine: AutoContext, files: Sequence[tuple[str, bytes | Path]]) -> None:
+    def __init__(
+        self,
+        engine: AutoContext,
+        files: Sequence[tuple[str, bytes | Path]],
+        is_abandoned: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.label, self.done, self.total = "Reading", 0, len(files)
         self.report: Report | None = None
         self.error: str | None = None
         self._stop = threading.Event()
+        self._is_abandoned = is_abandoned
         self._thread = threading.Thread(target=self._work, args=(engine, files), name="autocontext-index", daemon=True)
         self._thread.start()
 
     def _work(self, engine: AutoContext, files: Sequence[tuple[str, bytes | Path]]) -> None:
         try:
-            self.report = engine.add_files(files, progress=self._progress, should_stop=self._stop.is_set)
+            self.report = engine.add_files(files, progress=self._progress, should_stop=self._should_stop)
+            engine.warm_up()
         except AutoContextError as error:
             self.error = str(error)
         except Exception as error:  # noqa: BLE001 a bug: say so rather than show progress for ever
             self.error = f"Indexing failed ({type(error).__name__}). The documents are as they were before."
+
+    def _should_stop(self) -> bool:
+        return self._stop.is_set() or self._is_abandoned()
 
     def _progress(self, label: str, done: int, total: int) -> None:
         self.label, self.done, self.total = label, done, total
@@ -78,7 +88,7 @@ class AnswerJob:
         self.stopped = False
         self.running = True
         self._started = time.monotonic()
-        self._pieces = StreamJob(prompt.text, options).pieces(poll=0.01)
+        self._pieces = StreamJob(prompt.text, options).pieces(poll=0)
         self._looking = threading.Lock()  # a rerun may begin while the last one still looks
 
     @property

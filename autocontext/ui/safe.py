@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 
 _JOINER = "\u2060"  # invisible, and no Markdown parser skips it
-# Links in angle brackets, and e-mail addresses.
-_BEGINS_LINK = re.compile(r"<(?=[A-Za-z][A-Za-z0-9+.-]*:)|@(?=\w)")
+# Links in angle brackets, e-mail addresses, and bare host names.
+_BEGINS_LINK = re.compile(r"<(?=[A-Za-z][A-Za-z0-9+.-]*:)|@(?=\w)|www(?=\.)", re.I)
 # Formulas, and Streamlit's directives: ":red[x]" is coloured, and of an unknown one (":yes[1]") the brackets are lost.
 # A backslash before them counts only if it is not escaped itself.
 _BEGINS_OTHER = re.compile(r"(\\*)(\$|:(?=[^\s:\[{]+[\[{]))")
@@ -28,7 +28,7 @@ def safe_markdown(text: str) -> str:
     for pair in ("![", "](", "][", "]:", "]{"):
         text = text.replace(pair, pair[0] + _JOINER + pair[1])
     text = _BEGINS_LINK.sub(lambda match: match.group() + _JOINER, text)
-    text = text.replace("://", ":" + _JOINER + "//").replace("www.", "www" + _JOINER + ".")
+    text = text.replace("://", ":" + _JOINER + "//")
     return _BEGINS_OTHER.sub(lambda match: match[1] + ("" if len(match[1]) % 2 else "\\") + match[2], text)
 
 

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Sequence
+import time
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from autocontext.datatypes import Chunk, FileReport, ModelOptions, Prompt, Report
 from autocontext.engine import AutoContext, fit_context
 from autocontext.errors import AutoContextError
+from autocontext.loaders import suffix_of, suffixes
 from autocontext.ui.jobs import AnswerJob, IndexJob
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "data"
 MAX_FILES = 5_000
-MAX_MEGABYTES = 500
+MAX_FILE_MEGABYTES = 50
+MAX_MEGABYTES = 500  # also server.maxUploadSize: what the browser refuses by itself gets no row
+_GRACE_SECONDS = 30.0
 
 
 @dataclass
@@ -59,18 +68,27 @@ class UiState:
     # --- documents ---
 
     def index(self, files: Sequence[tuple[str, bytes | Path]]) -> None:
-        """Start to add files in the background; over the limits, what is too much gets a row that says so."""
+        """Start to add files in the background; what is over a limit gets a row that says so. Hidden files are left."""
         taken: list[tuple[str, bytes | Path]] = []
         size = 0
         for name, source in sorted(((relative_name(name), source) for name, source in files), key=lambda file: file[0]):
-            size += len(source) if isinstance(source, bytes) else source.stat().st_size
-            if len(taken) >= MAX_FILES or size > MAX_MEGABYTES * 1_000_000:
-                why = f"Over the limit of {MAX_FILES:,} files or {MAX_MEGABYTES} MB at once: add it in another round."
-                self.files[name] = FileReport(name, "skipped", why)
+            bytes_here = len(source) if isinstance(source, bytes) else source.stat().st_size
+            if any(part.startswith(".") for part in name.split("/")):
+                continue
+            if suffix_of(name) in suffixes():  # the others only get their row
+                size += bytes_here
+            if bytes_here > MAX_FILE_MEGABYTES * 1_000_000:
+                self._skip(name, f"Larger than {MAX_FILE_MEGABYTES} MB: split it.")
+            elif len(taken) >= MAX_FILES or size > MAX_MEGABYTES * 1_000_000:
+                self._skip(name, f"Over {MAX_FILES:,} files or {MAX_MEGABYTES} MB at once: add it in another round.")
             else:
                 taken.append((name, source))
         if taken and not self.indexing:
-            self.index_job = IndexJob(self.engine, taken)
+            self.index_job = IndexJob(self.engine, taken, _is_abandoned())
+
+    def _skip(self, name: str, why: str) -> None:
+        kept = sum(chunk.document == name for chunk in self.engine.chunks) if name in self.engine.documents else 0
+        self.files[name] = FileReport(name, "skipped", why, kept)
 
     @property
     def indexing(self) -> bool:
@@ -102,6 +120,10 @@ class UiState:
         self._take(self.engine.remove_many([name for name in names if name in self.engine.documents]))
         for name in names:
             self.files.pop(name, None)
+        self.prompt, self._searched, self._searched_chunks = None, None, ()  # a removed text stays nowhere
+        if not self.engine.documents:
+            self.stop_answer()
+            self.answer_job = None
 
     def _take(self, report: Report) -> None:
         for row in report:
@@ -151,15 +173,41 @@ class UiState:
             self.answer_job.stop()
 
 
+def _is_abandoned() -> Callable[[], bool]:
+    """Return a question: has this browser session been gone for a while? Reloading or closing the page ends it."""
+    context = get_script_run_ctx()
+    if context is None or not runtime.exists():
+        return lambda: False
+    server, session_id, last_seen = runtime.get_instance(), context.session_id, time.monotonic()
+
+    def is_abandoned() -> bool:
+        nonlocal last_seen
+        if server.is_active_session(session_id):
+            last_seen = time.monotonic()
+        return time.monotonic() - last_seen > _GRACE_SECONDS
+
+    return is_abandoned
+
+
+def forget_uploads(files: Iterable[UploadedFile]) -> None:
+    """Let the server forget uploaded bytes that were taken over; it would keep them until the session ends."""
+    context = get_script_run_ctx()
+    if context is None or not hasattr(context.uploaded_file_mgr, "remove_file"):  # not of Streamlit's public API
+        return
+    for file in files:
+        context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
+
+
 def relative_name(name: str) -> str:
     """Return the name that a browser sent as a relative path with ``/`` that leads nowhere up."""
-    parts = name.replace("\\", "/").split("/")
+    parts = unicodedata.normalize("NFC", name).replace("\\", "/").split("/")
     return "/".join(part for part in parts if part not in ("", ".", "..")) or "unnamed"
 
 
 def current_state() -> UiState:
     """Return the session's state, made on its first run."""
     if "autocontext" not in st.session_state:
+        gc.collect()  # sessions that have ended let go of their documents
         st.session_state["autocontext"] = UiState()
     state: UiState = st.session_state["autocontext"]
     return state

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from autocontext import AutoContext
-from autocontext.datatypes import ModelOptions, Prompt
+from autocontext.datatypes import ModelOptions, Piece, Prompt
 from autocontext.errors import EncoderError
 from autocontext.llm import load_litellm
 from autocontext.protocols import Vectors
@@ -317,3 +317,27 @@ def test_two_looks_at_once_take_each_piece_once(llm: FakeLLM, prompt: Prompt) ->
         looker.join(PATIENCE)
 
     assert job.answer.text == llm.answer
+
+
+def test_a_batch_that_nobody_waits_for_any_more_ends(encoder: HashEncoder) -> None:
+    engine = AutoContext(encoder=encoder)
+    job = finished(IndexJob(engine, [("a.txt", b"Salt melts."), ("b.txt", b"Tea steeps.")], lambda: True))
+    assert job.report is not None
+    assert [row.status for row in job.report] == ["skipped", "skipped"]
+
+
+def test_looking_takes_what_is_there_also_of_a_fast_stream(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real stream of 2,000 pieces a second would otherwise be read to its end in one look."""
+
+    def endless(*_: object) -> Iterator[Piece]:
+        for number in range(100_000):
+            time.sleep(0.0005)
+            yield Piece("text", f"{number} ")
+
+    monkeypatch.setattr("autocontext.llm.stream_answer", endless)
+    job = AnswerJob(prompt, ModelOptions(model="openai/x"))
+    wait_for(lambda: job.collect() or job.answer.text)
+    assert job.running
+    job.stop()
+    assert job.stopped
+    assert job.answer.text.startswith("0 1 ")

@@ -409,7 +409,7 @@ def test_too_many_files_at_once_get_rows_that_say_so(session, monkeypatch) -> No
     at = upload(session(page=PAGES[1]), {f"{name}.txt": b"Salt." for name in "abc"})
 
     assert [status for status, _ in rows(at).values()] == ["skipped", "added", "added"]
-    assert rows(at)["c.txt"][1] == "Over the limit of 2 files or 500 MB at once: add it in another round."
+    assert rows(at)["c.txt"][1] == "Over 2 files or 500 MB at once: add it in another round."
 
 
 def test_a_click_elsewhere_does_not_break_indexing(session) -> None:
@@ -811,3 +811,28 @@ def test_a_hostile_model_name_reaches_no_markdown_raw(session, llm: FakeLLM) -> 
         ask_model(at, hostile, llm.openai_base)
         assert errors(at)[0].startswith(f"'{hostile}' does not name a provider")
         assert hostile not in sent(at, without=(*RAW_KINDS, "text_input"))
+
+
+def test_hidden_and_large_files_do_not_crowd_out_the_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autocontext.ui.state.MAX_FILES", 2)
+    monkeypatch.setattr("autocontext.ui.state.MAX_FILE_MEGABYTES", 0.00002)
+    state = UiState(engine=AutoContext(encoder=HashEncoder()))
+    hidden = [(f"vault/.git/objects/{n}", b"x") for n in range(5)]
+    state.index([*hidden, ("vault/large.txt", b"x" * 21), ("vault/note.md", b"Salt melts.")])
+    while not state.collect_index():
+        pass
+    assert list(state.engine.documents) == ["vault/note.md"]
+    assert {name: row.status for name, row in state.files.items()} == {
+        "vault/large.txt": "skipped",
+        "vault/note.md": "added",
+    }
+
+
+def test_a_removed_text_stays_nowhere_in_the_session() -> None:
+    state = UiState(engine=AutoContext(encoder=HashEncoder()))
+    state.engine.add("a.txt", b"Salt melts at 801 degrees.")
+    state.ask("When does salt melt?")
+    state.refresh()
+    assert "801" in str(state.prompt)
+    state.remove(["a.txt"])
+    assert "801" not in repr(state)

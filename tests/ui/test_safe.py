@@ -73,6 +73,7 @@ def test_plain_is_one_line(text: str) -> None:
         ("![x][1]\n\n[1]: http://evil/x.png", f"!{WJ}[x]{WJ}[1]\n\n[1]{WJ}: http:{WJ}//evil/x.png"),
         ("[a](javascript:b)", f"[a]{WJ}(javascript:b)"),
         ("www.evil.example", f"www{WJ}.evil.example"),
+        ("WWW.evil.example", f"WWW{WJ}.evil.example"),
         ("$5 and $6", r"\$5 and \$6"),
         (r"\$5 and \$6", r"\$5 and \$6"),
         (r"\\$5", r"\\\$5"),
