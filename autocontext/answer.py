@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from autocontext.datatypes import Citation, ModelOptions, Piece, Prompt, Usage
 from autocontext.errors import ModelError
-from autocontext.llm import stream_answer
+from autocontext.llm import is_ollama, stream_answer
 
+_CONTEXT_STEPS = (4096, 8192, 16384, 32768, 65536, 131072)
+_MODEL_MARGIN = 1.3  # small models' tokenizers make up to 30 % more tokens than ours
 _CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 
 
@@ -85,3 +88,14 @@ def find_citations(text: str, prompt: Prompt) -> tuple[Citation, ...]:
     numbers = dict.fromkeys(int(number) for group in _CITATION.findall(text) for number in re.findall(r"\d+", group))
     count = len(prompt.evidence)
     return tuple(Citation(n, prompt.evidence[n - 1] if 1 <= n <= count else None) for n in numbers)
+
+
+def fit_context(prompt: Prompt, options: ModelOptions) -> ModelOptions:
+    """Return `options` with a context size for Ollama that holds the prompt and the answer: its own default cuts them.
+
+    The smallest usual size is taken, since another size makes Ollama load the model again.
+    """
+    if options.num_ctx is not None or not is_ollama(options.model):
+        return options
+    needed = prompt.tokens * _MODEL_MARGIN + options.max_tokens
+    return replace(options, num_ctx=next((step for step in _CONTEXT_STEPS if step >= needed), _CONTEXT_STEPS[-1]))

@@ -7,30 +7,28 @@ sees either the old or the new state.
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 
 from autocontext import loaders, retrievers
-from autocontext.answer import Answer
+from autocontext.answer import Answer, fit_context
 from autocontext.chunking import CountTokens, chunk_document, estimate_tokens
 from autocontext.datatypes import Chunk, Document, Evidence, FileReport, FileStatus, ModelOptions, Prompt, Report
 from autocontext.encoders import SentenceTransformerEncoder, default_encoder
 from autocontext.errors import EncoderError, LoadError, SettingsError
 from autocontext.fusion import fuse
-from autocontext.llm import is_ollama
 from autocontext.prompt import TEMPLATES, build_prompt
 from autocontext.protocols import Encoder, ReadingEncoder, Retriever, Store, Vectors
 from autocontext.retrievers.base import Corpus
 from autocontext.retrievers.bm25 import BM25Index
 from autocontext.settings import EncoderOptions, Settings
+from autocontext.snapshot import Entry, Snapshot
 from autocontext.stores.sqlite import SQLiteStore
 from autocontext.support import judge
 from autocontext.tokenizing import content_words, tokenize, word_spans
@@ -41,46 +39,6 @@ Progress = Callable[[str, int, int], None]
 
 _ENCODE_BATCH = 64  # short enough that a question asked meanwhile need not wait long for its turn
 _STOPPED = "Stopped before it was indexed."
-_CONTEXT_STEPS = (4096, 8192, 16384, 32768, 65536, 131072)
-_MODEL_MARGIN = 1.3  # small models' tokenizers make up to 30 % more tokens than ours
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """One document of the collection."""
-
-    document: Document
-    chunks: tuple[Chunk, ...]  # numbered from 0 within the document, or all 0
-
-    @cached_property
-    def hashes(self) -> tuple[bytes, ...]:
-        return tuple(hashlib.sha256(chunk.text.encode("utf-8")).digest() for chunk in self.chunks)
-
-
-class _Snapshot:
-    """All that a search needs, for one state of the collection; each part is made when it is first asked for."""
-
-    def __init__(self, entries: Mapping[str, _Entry]) -> None:
-        self.entries = entries
-        self._retrievers: dict[str, Retriever] = {}
-
-    @cached_property
-    def documents(self) -> Mapping[str, Document]:
-        return MappingProxyType({name: entry.document for name, entry in self.entries.items()})
-
-    @cached_property
-    def chunks(self) -> tuple[Chunk, ...]:
-        listed = (chunk for entry in self.entries.values() for chunk in entry.chunks)
-        return tuple(replace(chunk, number=number) for number, chunk in enumerate(listed))
-
-    @cached_property
-    def hashes(self) -> list[bytes]:
-        return [text_hash for entry in self.entries.values() for text_hash in entry.hashes]
-
-    def retriever(self, name: str, build: Callable[[], Retriever]) -> Retriever:
-        if name not in self._retrievers:
-            self._retrievers[name] = build()
-        return self._retrievers[name]
 
 
 class AutoContext:
@@ -128,7 +86,7 @@ class AutoContext:
         self._writing = threading.RLock()  # one change of the collection at a time; searching goes on meanwhile
         self._building = threading.RLock()  # one build of a retriever at a time
         self._store = SQLiteStore(store) if isinstance(store, str | Path) else store
-        self._snapshot = _Snapshot({})
+        self._snapshot = Snapshot({})
         if self._store is not None:
             self._open(self._store)
 
@@ -210,7 +168,7 @@ class AutoContext:
         with self._writing:
             entries = dict(self._snapshot.entries)
             rows: list[FileReport] = []
-            fresh: dict[str, _Entry] = {}
+            fresh: dict[str, Entry] = {}
             for done, (name, source) in enumerate(listed):
                 if stop():
                     break
@@ -368,11 +326,11 @@ class AutoContext:
             loaded = [(document, self._chunk(document)) for document, _ in loaded]
             store.save(loaded)
             store.put("chunking", signature)
-        self._snapshot = _Snapshot({document.name: _Entry(document, chunks) for document, chunks in loaded})
+        self._snapshot = Snapshot({document.name: Entry(document, chunks) for document, chunks in loaded})
 
-    def _replace_snapshot(self, entries: Mapping[str, _Entry]) -> None:
+    def _replace_snapshot(self, entries: Mapping[str, Entry]) -> None:
         """Make the next state the present one, and let go of vectors that no document has any more."""
-        snapshot = _Snapshot(entries)
+        snapshot = Snapshot(entries)
         with self._building:
             self._snapshot = snapshot
             if len(self._vectors) > len(snapshot.hashes):
@@ -383,7 +341,7 @@ class AutoContext:
         known = self._snapshot.entries.get(name)
         return FileReport(name, "skipped", _STOPPED, len(known.chunks) if known else 0)
 
-    def _read(self, name: str, source: bytes | Path, entries: Mapping[str, _Entry]) -> tuple[FileReport, _Entry | None]:
+    def _read(self, name: str, source: bytes | Path, entries: Mapping[str, Entry]) -> tuple[FileReport, Entry | None]:
         known = entries.get(name)
         if loaders.suffix_of(name) not in loaders.suffixes():
             return FileReport(name, "skipped", f"Not read: only {', '.join(loaders.suffixes())} files are."), None
@@ -400,7 +358,7 @@ class AutoContext:
             ), None
         chunks = self._chunk(document)
         status: FileStatus = "added" if known is None else "changed"
-        return FileReport(name, status, " ".join(document.notes), len(chunks)), _Entry(document, chunks)
+        return FileReport(name, status, " ".join(document.notes), len(chunks)), Entry(document, chunks)
 
     @cached_property
     def _counting(self) -> tuple[CountTokens, int, str]:
@@ -468,11 +426,11 @@ class AutoContext:
         weighted = (name for name in self.settings.retrievers if self.settings.weights.get(name, 1.0) > 0)
         return tuple(name for name in weighted if name != "dense" or self._encoder is not None) or ("bm25",)
 
-    def _retriever(self, snapshot: _Snapshot, name: str) -> Retriever:
+    def _retriever(self, snapshot: Snapshot, name: str) -> Retriever:
         with self._building:
             return snapshot.retriever(name, lambda: retrievers.build(name, self._corpus(snapshot, name)))
 
-    def _corpus(self, snapshot: _Snapshot, name: str) -> Corpus:
+    def _corpus(self, snapshot: Snapshot, name: str) -> Corpus:
         encoder = self._encoder if name == "dense" else None
         vectors: Vectors | None = None
         if encoder is not None:
@@ -481,11 +439,11 @@ class AutoContext:
             vectors = np.stack(rows) if rows else encoder.encode([])
         return Corpus(snapshot.chunks, self.settings, encoder, vectors)
 
-    def _bm25(self, snapshot: _Snapshot) -> BM25Index:
+    def _bm25(self, snapshot: Snapshot) -> BM25Index:
         """Return the words' statistics, which the verdict needs even where BM25 is not a retriever in use."""
         return self._retriever(snapshot, "bm25").index  # type: ignore[attr-defined, no-any-return]
 
-    def _search(self, snapshot: _Snapshot, question: str, num_results: int) -> list[Evidence]:
+    def _search(self, snapshot: Snapshot, question: str, num_results: int) -> list[Evidence]:
         if num_results < 1:
             raise SettingsError(f"num_results must be 1 or more, not {num_results}.")
         if not snapshot.chunks or not question.strip():
@@ -504,17 +462,6 @@ class AutoContext:
             trust={retriever.name: retriever.trust(question) for retriever in used},
             depth=depth,
         )
-
-
-def fit_context(prompt: Prompt, options: ModelOptions) -> ModelOptions:
-    """Return `options` with a context size for Ollama that holds the prompt and the answer: its own default cuts them.
-
-    The smallest usual size is taken, since another size makes Ollama load the model again.
-    """
-    if options.num_ctx is not None or not is_ollama(options.model):
-        return options
-    needed = prompt.tokens * _MODEL_MARGIN + options.max_tokens
-    return replace(options, num_ctx=next((step for step in _CONTEXT_STEPS if step >= needed), _CONTEXT_STEPS[-1]))
 
 
 def _label(name: str) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from autocontext.answer import find_citations
+from autocontext.answer import find_citations, fit_context
 from autocontext.datatypes import ModelOptions
-from autocontext.engine import fit_context
 from autocontext.errors import ModelError
 from tests.fake_llm import ANSWER, FakeLLM
 

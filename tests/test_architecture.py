@@ -28,7 +28,7 @@ LAYERS = [
     {"errors", "datatypes"},
     {"settings", "protocols", "tokenizing", "sentences", "llm_errors"},
     {"chunking", "encoders", "fusion", "support", "prompt", "tokens", "llm", "loaders", "retrievers", "stores"},
-    {"answer"},
+    {"answer", "snapshot"},
     {"engine"},
     {"__init__"},
     {"__main__", "ui"},

@@ -16,8 +16,9 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from autocontext.answer import fit_context
 from autocontext.datatypes import Chunk, FileReport, ModelOptions, Prompt, Report
-from autocontext.engine import AutoContext, fit_context
+from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError
 from autocontext.loaders import suffix_of, suffixes
 from autocontext.ui.jobs import AnswerJob, IndexJob
