@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 from autocontext import AutoContext, Settings
+from autocontext.llm import load_litellm
 from autocontext.protocols import Vectors
 from autocontext.tokenizing import tokenize
+from tests.fake_llm import FakeLLM
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "data"
@@ -63,6 +65,30 @@ def sample() -> AutoContext:
     ac = AutoContext()
     ac.add_folder(DATA)
     return ac
+
+
+@pytest.fixture(scope="session")
+def litellm() -> None:
+    """Pay the seconds of litellm's import once, outside of what is measured or waited for."""
+    load_litellm()
+
+
+@pytest.fixture(scope="module")
+def clean_environment() -> Iterator[None]:
+    """No keys, addresses and model of the developer, and no proxy before 127.0.0.1."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")) or name == "AUTOCONTEXT_MODEL":
+                patch.delenv(name)
+        patch.setenv("NO_PROXY", "127.0.0.1,localhost")
+        yield
+
+
+@pytest.fixture
+def llm(clean_environment: None, litellm: None) -> Iterator[FakeLLM]:
+    """Start a scripted model server."""
+    with FakeLLM() as server:
+        yield server
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -2,44 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from autocontext.datatypes import ModelOptions, Piece
 from autocontext.errors import ModelError
-from autocontext.llm import StreamJob, ThinkSplitter, is_ollama, list_models, load_litellm, stream_answer
+from autocontext.llm import StreamJob, ThinkSplitter, is_ollama, list_models, stream_answer
 from autocontext.llm_errors import explain
 from tests.fake_llm import ANSWER, FakeLLM
 
+pytestmark = pytest.mark.usefixtures("clean_environment", "litellm")
 PATIENCE = 30.0  # seconds; only a failing test waits so long
 LONG_ANSWER = " ".join(str(number) for number in range(1200))  # of different words: litellm stops a loop by itself
 PROTOCOLS = pytest.mark.parametrize("protocol", ["openai", "ollama"])
-
-
-@pytest.fixture(scope="module", autouse=True)
-def clean_environment() -> Iterator[None]:
-    """No keys and addresses of the developer, no proxy before 127.0.0.1; and litellm's import paid once."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in list(os.environ):
-            if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")):
-                patch.delenv(name)
-        patch.setenv("NO_PROXY", "127.0.0.1,localhost")
-        load_litellm()
-        yield
-
-
-@pytest.fixture
-def llm() -> Iterator[FakeLLM]:
-    with FakeLLM() as server:
-        yield server
 
 
 @pytest.fixture

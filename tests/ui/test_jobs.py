@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
 import time
@@ -13,7 +12,6 @@ import pytest
 from autocontext import AutoContext
 from autocontext.datatypes import ModelOptions, Piece, Prompt
 from autocontext.errors import EncoderError
-from autocontext.llm import load_litellm
 from autocontext.protocols import Vectors
 from autocontext.ui.jobs import AnswerJob, IndexJob
 from tests.conftest import HashEncoder
@@ -161,24 +159,6 @@ def test_a_file_that_vanished_is_a_row(encoder: HashEncoder, tmp_path) -> None:
 
 
 # ---- answering -------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def clean_environment() -> Iterator[None]:
-    """No keys and addresses of the developer; and litellm's import paid once."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in list(os.environ):
-            if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")):
-                patch.delenv(name)
-        patch.setenv("NO_PROXY", "127.0.0.1,localhost")
-        load_litellm()
-        yield
-
-
-@pytest.fixture
-def llm(clean_environment: None) -> Iterator[FakeLLM]:
-    with FakeLLM() as server:
-        yield server
 
 
 @pytest.fixture

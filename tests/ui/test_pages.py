@@ -6,7 +6,6 @@ The pages leave long work to threads, so `settle` reruns them until it is done, 
 from __future__ import annotations
 
 import html
-import os
 import re
 import socket
 import time
@@ -18,7 +17,6 @@ from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest
 
 from autocontext import AutoContext, loaders
-from autocontext.llm import load_litellm
 from autocontext.ui.ask import EXAMPLES
 from autocontext.ui.state import UiState
 from tests.conftest import DATA, ROOT, HashEncoder
@@ -39,30 +37,8 @@ HOSTILE = (
     ":red[x]",
     "[x](javascript:alert(1))",
 )
+pytestmark = pytest.mark.usefixtures("clean_environment")
 KEY = "sk-typed-by-the-user-0123456789"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def clean_environment() -> Iterator[None]:
-    """No model, key or address of the developer."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in list(os.environ):
-            if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")) or name == "AUTOCONTEXT_MODEL":
-                patch.delenv(name)
-        patch.setenv("NO_PROXY", "127.0.0.1,localhost")
-        yield
-
-
-@pytest.fixture(scope="module")
-def litellm() -> None:
-    """Pay litellm's import once, and not while an answer is waited for."""
-    load_litellm()
-
-
-@pytest.fixture
-def llm(litellm: None) -> Iterator[FakeLLM]:
-    with FakeLLM() as server:
-        yield server
 
 
 @pytest.fixture
