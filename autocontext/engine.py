@@ -104,8 +104,9 @@ class AutoContext:
 
     @property
     def retrievers(self) -> tuple[str, ...]:
-        """The retrievers in use now: not those of weight 0, nor the dense one without an embedding model."""
-        return self._names()
+        """The retrievers in use now: not those of weight 0, nor the dense one without a model; BM25 if none is left."""
+        weighted = (name for name in self.settings.retrievers if self.settings.weights.get(name, 1.0) > 0)
+        return tuple(name for name in weighted if name != "dense" or self._encoder is not None) or ("bm25",)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -136,7 +137,7 @@ class AutoContext:
         paths = {
             unicodedata.normalize("NFC", f"{root.name}/{path.relative_to(root).as_posix()}"): path
             for path in sorted(root.rglob("*"))
-            if not any(part.startswith(".") for part in path.relative_to(root).parts) and _is_file(path)
+            if not loaders.is_hidden(path.relative_to(root).as_posix()) and _is_file(path)
         }
         report = self.add_files(paths.items(), progress=progress, should_stop=should_stop)
         gone = [name for name in self.documents if name.startswith(f"{root.name}/") and name not in paths]
@@ -222,7 +223,7 @@ class AutoContext:
 
     def search(self, question: str, num_results: int = 10) -> list[Evidence]:
         """Return the `num_results` best chunks, best first, each with what every retriever said of it."""
-        return self._search(self._snapshot, question, num_results)[:num_results]
+        return self._search(self._snapshot, loaders.clean_text(question)[0], num_results)[:num_results]
 
     def get_prompt(self, question: str, num_results: int | None = None, max_tokens: int | None = None) -> Prompt:
         """Return the prompt for a question, with what is in it, what was left out, and the verdict on it.
@@ -252,7 +253,7 @@ class AutoContext:
             found,
             document_frequency=index.document_frequency,
             n_chunks=index.corpus_size,
-            trust=self._retriever(snapshot, "dense").trust(question) if found and "dense" in self._names() else 0.0,
+            trust=self._retriever(snapshot, "dense").trust(question) if found and "dense" in self.retrievers else 0.0,
         )
         return build_prompt(
             question,
@@ -314,7 +315,7 @@ class AutoContext:
             encoder.warm_up()
         snapshot = self._snapshot
         if snapshot.chunks:
-            for name in self._names():
+            for name in self.retrievers:
                 self._retriever(snapshot, name)
 
     # --- inside ---------------------------------------------------------------------------------------------------
@@ -338,8 +339,7 @@ class AutoContext:
                 self._vectors = {text_hash: row for text_hash, row in self._vectors.items() if text_hash in used}
 
     def _stopped(self, name: str) -> FileReport:
-        known = self._snapshot.entries.get(name)
-        return FileReport(name, "skipped", _STOPPED, len(known.chunks) if known else 0)
+        return _not_taken(name, "skipped", _STOPPED, self._snapshot.entries.get(name))
 
     def _read(self, name: str, source: bytes | Path, entries: Mapping[str, Entry]) -> tuple[FileReport, Entry | None]:
         known = entries.get(name)
@@ -348,14 +348,12 @@ class AutoContext:
         try:
             data = source.read_bytes() if isinstance(source, Path) else bytes(source)
             if known is not None and known.document.content_hash == loaders.content_hash(data):
-                return FileReport(name, "unchanged", " ".join(known.document.notes), len(known.chunks)), None
+                return _not_taken(name, "unchanged", " ".join(known.document.notes), known), None
             document = loaders.load(name, data)
         except LoadError as error:
-            return FileReport(name, "failed", _sentence(error.reason), len(known.chunks) if known else 0), None
+            return _not_taken(name, "failed", _sentence(error.reason), known), None
         except OSError as error:
-            return FileReport(
-                name, "failed", _sentence(error.strerror or "it cannot be read"), len(known.chunks) if known else 0
-            ), None
+            return _not_taken(name, "failed", _sentence(error.strerror or "it cannot be read"), known), None
         chunks = self._chunk(document)
         status: FileStatus = "added" if known is None else "changed"
         return FileReport(name, status, " ".join(document.notes), len(chunks)), Entry(document, chunks)
@@ -421,11 +419,6 @@ class AutoContext:
         tell("Embedding", len(hashes), len(hashes))
         return True
 
-    def _names(self) -> tuple[str, ...]:
-        """Return the retrievers in use: not those of weight 0, nor the dense one without an encoder."""
-        weighted = (name for name in self.settings.retrievers if self.settings.weights.get(name, 1.0) > 0)
-        return tuple(name for name in weighted if name != "dense" or self._encoder is not None) or ("bm25",)
-
     def _retriever(self, snapshot: Snapshot, name: str) -> Retriever:
         with self._building:
             return snapshot.retriever(name, lambda: retrievers.build(name, self._corpus(snapshot, name)))
@@ -448,17 +441,14 @@ class AutoContext:
             raise SettingsError(f"num_results must be 1 or more, not {num_results}.")
         if not snapshot.chunks or not question.strip():
             return []
-        question = loaders.clean_text(question)[0]
         depth = max(num_results, self.settings.candidates)
-        used = [self._retriever(snapshot, name) for name in self._names()]
-        weights = self.settings.weights
-        if not any(weights.get(retriever.name, 1.0) for retriever in used):  # BM25 stands in for a missing model
-            weights = {}
+        names = self.retrievers
+        used = [self._retriever(snapshot, name) for name in names]
         return fuse(
             {retriever.name: retriever.search(question, depth) for retriever in used},
             snapshot.chunks,
             method=self.settings.fusion,
-            weights=weights,
+            weights={name: self.settings.weights.get(name) or 1.0 for name in names},  # 0: BM25 stands in
             trust={retriever.name: retriever.trust(question) for retriever in used},
             depth=depth,
         )
@@ -467,6 +457,11 @@ class AutoContext:
 def _label(name: str) -> str:
     """Return a document's name as it was given, but on one line: it is a label and never opened."""
     return loaders.clean_text(name)[0].replace("\n", " ") or "unnamed"
+
+
+def _not_taken(name: str, status: FileStatus, reason: str, known: Entry | None) -> FileReport:
+    """Return the row of a file that changes nothing: what the collection holds under its name stays."""
+    return FileReport(name, status, reason, len(known.chunks) if known else 0)
 
 
 def _is_file(path: Path) -> bool:

@@ -88,9 +88,7 @@ def show_passages(engine: AutoContext, prompt: Prompt) -> None:
             with st.container(horizontal=True, gap="small"):
                 _show_badges(item, engine.retrievers)
             if item.contributions:
-                parts = " + ".join(
-                    f"{c.share:.2f} {RETRIEVERS.get(c.retriever, (c.retriever,))[0]}" for c in item.contributions
-                )
+                parts = " + ".join(f"{c.share:.2f} {_label(c.retriever)}" for c in item.contributions)
                 st.caption(f"Score {item.score:.2f} = {parts}")
     if prompt.left_out:
         with st.expander(f"{len(prompt.left_out)} found, but left out of the prompt"):
@@ -116,19 +114,18 @@ def _show_badges(item: Evidence, used: Sequence[str]) -> None:
             st.badge(f"{label} #{hit.rank} · {hit.score:.2f}", color=color, icon=icon)  # type: ignore[arg-type]
 
 
+def _label(retriever: str) -> str:
+    return RETRIEVERS[retriever][0] if retriever in RETRIEVERS else retriever
+
+
 def _ranks(item: Evidence) -> str:
-    return ", ".join(f"{RETRIEVERS.get(name, (name,))[0]} #{hit.rank}" for name, hit in item.hits.items())
+    return ", ".join(f"{_label(name)} #{hit.rank}" for name, hit in item.hits.items())
 
 
 def show_limits() -> None:
     """Draw how much may go into the prompt."""
     with st.popover("Limits", icon=":material/tune:", type="tertiary"):
-        st.number_input(
-            "Passages at most",
-            1,
-            100,
-            **kept("num_results"),
-        )
+        st.number_input("Passages at most", 1, 100, **kept("num_results"))
         st.number_input(
             "Token budget",
             50,
@@ -186,12 +183,7 @@ def show_model(state: UiState) -> None:
                 type="password",
                 help="Kept in this session only. A key of the environment is never sent to an address typed here.",
             )
-            st.number_input(
-                "Answer length in tokens",
-                16,
-                32_000,
-                **kept("answer_tokens"),
-            )
+            st.number_input("Answer length in tokens", 16, 32_000, **kept("answer_tokens"))
         busy = state.answer_job is not None and state.answer_job.running
         if st.button(
             "Ask model",

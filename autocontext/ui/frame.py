@@ -5,7 +5,6 @@ Each page draws it itself, so that any page can be the first one a fresh server 
 
 from __future__ import annotations
 
-import gc
 import os
 import threading
 from collections.abc import Iterator
@@ -72,7 +71,6 @@ def _load_in_background(what: str) -> threading.Thread:
                 load_litellm()
             else:
                 default_encoder().warm_up()
-        gc.freeze()  # hundreds of thousands of objects that stay: later collections need not look at them
 
     thread = threading.Thread(target=load, name=f"autocontext-warm-up-{what}", daemon=True)
     thread.start()

@@ -51,7 +51,8 @@ class IndexJob:
         except AutoContextError as error:
             self.error = str(error)
         except Exception as error:  # noqa: BLE001 a bug: say so rather than show progress for ever
-            self.error = f"Indexing failed ({type(error).__name__}). The documents are as they were before."
+            state = "as they were before" if self.report is None else "in, but the search is not ready"
+            self.error = f"Indexing failed ({type(error).__name__}). The documents are {state}."
 
     def _should_stop(self) -> bool:
         return self._stop.is_set() or self._is_abandoned()

@@ -20,7 +20,7 @@ from autocontext.answer import fit_context
 from autocontext.datatypes import Chunk, FileReport, ModelOptions, Prompt, Report
 from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError
-from autocontext.loaders import suffix_of, suffixes
+from autocontext.loaders import is_hidden, suffix_of, suffixes
 from autocontext.ui.jobs import AnswerJob, IndexJob
 
 ROOT = Path(__file__).parents[2]
@@ -74,7 +74,7 @@ class UiState:
         size = 0
         for name, source in sorted(((relative_name(name), source) for name, source in files), key=lambda file: file[0]):
             bytes_here = len(source) if isinstance(source, bytes) else source.stat().st_size
-            if any(part.startswith(".") for part in name.split("/")):
+            if is_hidden(name):
                 continue
             if suffix_of(name) in suffixes():  # the others only get their row
                 size += bytes_here
@@ -88,8 +88,8 @@ class UiState:
             self.index_job = IndexJob(self.engine, taken, _is_abandoned())
 
     def _skip(self, name: str, why: str) -> None:
-        kept = sum(chunk.document == name for chunk in self.engine.chunks) if name in self.engine.documents else 0
-        self.files[name] = FileReport(name, "skipped", why, kept)
+        last = self.files.get(name)
+        self.files[name] = FileReport(name, "skipped", why, last.n_chunks if last else 0)
 
     @property
     def indexing(self) -> bool:
@@ -208,7 +208,7 @@ def relative_name(name: str) -> str:
 def current_state() -> UiState:
     """Return the session's state, made on its first run."""
     if "autocontext" not in st.session_state:
-        gc.collect()  # sessions that have ended let go of their documents
+        gc.collect()  # sessions that have ended let go of their documents: docs/decisions/003
         st.session_state["autocontext"] = UiState()
     state: UiState = st.session_state["autocontext"]
     return state
