@@ -22,6 +22,7 @@ from autocontext.tokenizing import content_words, tokenize
 
 _NEIGHBOUR_WEIGHT = 0.4
 _BACKGROUND = 50
+_FULL_SHARE = 0.35
 _HIRAGANA = re.compile("[\u3041-\u309f]")
 
 
@@ -126,6 +127,7 @@ class PassageIndex(BM25Index):
     def __init__(self, corpus: Corpus) -> None:
         options = corpus.settings.bm25
         self._neighbours = corpus.neighbours
+        self._last: tuple[str, NDArray[np.float64]] = ("", np.zeros(len(corpus.chunks)))
         self.languages = tuple(dict.fromkeys(corpus.languages.values()))
         texts = corpus.texts if corpus.texts is not None else [chunk.text for chunk in corpus.chunks]
         terms = [
@@ -139,32 +141,48 @@ class PassageIndex(BM25Index):
 
     def question_scores(self, question: str) -> NDArray[np.float64]:
         """Return the score of every chunk by the question's content words; 0 for chunks that hold none themselves."""
+        if question == self._last[0]:
+            return self._last[1]
         scores = np.zeros(self.corpus_size, dtype=np.float64)
         holds = np.zeros(self.corpus_size, dtype=bool)
-        for terms in question_terms(content_words(tokenize(question)), self.languages, question):
+        for terms in self._terms(question):
             of_word = [self._term_scores(term, holds) for term in terms if term in self.idf]
             if of_word:  # a word counts once, in the form that weighs most
                 scores += np.maximum.reduce(of_word)
-        return scores * holds
+        self._last = (question, scores * holds)
+        return self._last[1]
 
     def coverage(self, question: str) -> float:
         """Return how far the best chunk stands out by the question's words, 0 to 1.
 
         Its share of the highest score that the words could reach, less the mean share of all chunks (counted as if
-        there were `_BACKGROUND` more that hold none of them): common words are found everywhere. Pairs with hiragana
-        that are nowhere do not count: they are mostly grammar, or the end of one word and the beginning of the next.
+        there were `_BACKGROUND` more that hold none of them): common words are found everywhere.
         """
-        groups = question_terms(content_words(tokenize(question)), self.languages, question)
-        frequencies = [
-            frequency
-            for terms in groups
-            if (frequency := self.word_frequency(terms)) or not any(map(_HIRAGANA.search, terms))
-        ]
-        highest = (self.k1 + 1) * sum(map(self.idf_of, frequencies))
         scores = self.question_scores(question)
         if not scores.any():
             return 0.0
-        return float((scores.max() - scores.sum() / (len(scores) + _BACKGROUND)) / highest)
+        return float((scores.max() - scores.sum() / (len(scores) + _BACKGROUND)) / self._highest(question))
+
+    def best_share(self, question: str) -> float:
+        """Return the share of the highest score that the question's words could reach, of the best chunk; 0 to 1."""
+        scores = self.question_scores(question)
+        return min(1.0, float(scores.max() / self._highest(question))) if scores.any() else 0.0
+
+    def _terms(self, question: str) -> list[tuple[str, ...]]:
+        return question_terms(content_words(tokenize(question)), self.languages, question)
+
+    def _highest(self, question: str) -> float:
+        """Return the score of a chunk that is full of every word of the question.
+
+        Pairs with hiragana that are nowhere do not count: they are mostly grammar, or the end of one word and the
+        beginning of the next.
+        """
+        frequencies = [
+            frequency
+            for terms in self._terms(question)
+            if (frequency := self.word_frequency(terms)) or not any(map(_HIRAGANA.search, terms))
+        ]
+        return float((self.k1 + 1) * sum(map(self.idf_of, frequencies)))
 
     def word_frequency(self, terms: Collection[str]) -> int:
         """Return how many chunks hold a word, given the terms that it may be indexed by."""
@@ -196,9 +214,12 @@ class BM25Retriever:
         """Return at most `k` hits, best first, by the question's content words."""
         return top_hits(self.name, self.index.question_scores(query), k)
 
-    def trust(self, query: str) -> float:  # noqa: ARG002
-        """Return 1: the tokenizer reads every script."""
-        return 1.0
+    def trust(self, query: str) -> float:
+        """Return how much of the question's words the best hit has, 1 from `_FULL_SHARE` on.
+
+        Where the documents say it in other words, the other retriever decides.
+        """
+        return math.sqrt(min(1.0, self.index.best_share(query) / _FULL_SHARE))
 
 
 def build(corpus: Corpus) -> BM25Retriever:
