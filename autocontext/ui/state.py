@@ -160,13 +160,16 @@ class UiState:
         if self.prompt is None:
             return
         self.stop_answer()
-        options = ModelOptions(
+        self.answer_job = AnswerJob(self.prompt, fit_context(self.prompt, self.model_options()))
+
+    def model_options(self) -> ModelOptions:
+        """Return the chosen model as it is asked."""
+        return ModelOptions(
             model=self.model.strip(),
             api_base=self.api_base.strip() or None,
             api_key=self.api_key.strip() or None,
             max_tokens=self.answer_tokens,
         )
-        self.answer_job = AnswerJob(self.prompt, fit_context(self.prompt, options))
 
     def stop_answer(self) -> None:
         """Stop the answer that is arriving; what has come stays."""
