@@ -16,8 +16,8 @@ from autocontext.datatypes import Prompt
 from autocontext.encoders import generate_embeddings
 from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError
-from autocontext.prompt import TEMPLATES
 from autocontext.settings import ChunkOptions, Settings
+from autocontext.templates import TEMPLATES, read_template
 
 KEY_VARIABLE = "AUTOCONTEXT_API_KEY"
 
@@ -67,7 +67,14 @@ def _parser() -> argparse.ArgumentParser:
     collection.add_argument(
         "--max-tokens", type=int, default=3000, metavar="N", help="token budget of the prompt (3000)"
     )
-    collection.add_argument("--template", default="default", choices=sorted(TEMPLATES), help="form of the prompt")
+    form = collection.add_mutually_exclusive_group()
+    form.add_argument("--template", default="default", choices=sorted(TEMPLATES), help="form of the prompt")
+    form.add_argument(
+        "--template-file",
+        metavar="FILE",
+        help="form of your own: a text with {query}, and {context} where the passages go (or {bare_context}: without "
+        "their numbers); {marker} is a code that the lines around the passages carry",
+    )
 
     model = argparse.ArgumentParser(add_help=False)
     model.add_argument(
@@ -118,7 +125,7 @@ def _open(parsed: argparse.Namespace) -> AutoContext:
         chunking=ChunkOptions(sentences=parsed.sentences),
         num_results=parsed.num_results,
         max_tokens=parsed.max_tokens,
-        template=parsed.template,
+        template=read_template(parsed.template_file) if parsed.template_file else parsed.template,
     )
     ac = AutoContext(settings=settings, store=parsed.store)
     report = ac.add_folder(parsed.folder, progress=_progress if sys.stderr.isatty() else None)

@@ -23,7 +23,7 @@ from autocontext.datatypes import Chunk, Document, Evidence, FileReport, FileSta
 from autocontext.encoders import SentenceTransformerEncoder, default_encoder
 from autocontext.errors import EncoderError, LoadError, SettingsError
 from autocontext.fusion import fuse
-from autocontext.prompt import TEMPLATES, build_prompt
+from autocontext.prompt import build_prompt
 from autocontext.protocols import Encoder, ReadingEncoder, Retriever, Store, Vectors
 from autocontext.retrievers.base import Corpus
 from autocontext.retrievers.bm25 import BM25Index
@@ -31,6 +31,7 @@ from autocontext.settings import EncoderOptions, Settings
 from autocontext.snapshot import Entry, Snapshot
 from autocontext.stores.sqlite import SQLiteStore
 from autocontext.support import judge
+from autocontext.templates import find_template
 from autocontext.tokenizing import content_words, tokenize, word_spans
 from autocontext.tokens import count_tokens
 
@@ -78,8 +79,7 @@ class AutoContext:
             raise SettingsError(
                 f"There is no retriever {unknown[0]!r}; choose from {', '.join(retrievers.available())}."
             )
-        if self.settings.template not in TEMPLATES:
-            raise SettingsError(f"There is no template {self.settings.template!r}; choose from {', '.join(TEMPLATES)}.")
+        find_template(self.settings.template)  # a mistake in it is told now
         self._given_encoder = encoder
         self._encoder_problem: str | None = None
         self._vectors: dict[bytes, Vectors] = {}
@@ -107,6 +107,17 @@ class AutoContext:
         """The retrievers in use now: not those of weight 0, nor the dense one without a model; BM25 if none is left."""
         weighted = (name for name in self.settings.retrievers if self.settings.weights.get(name, 1.0) > 0)
         return tuple(name for name in weighted if name != "dense" or self._encoder is not None) or ("bm25",)
+
+    def use_template(self, template: str) -> None:
+        """Make prompts of another form from now on: a name, or a text with fields (see ``autocontext.templates``).
+
+        Raises
+        ------
+        SettingsError
+            If there is no such template, or it cannot be used; the old one stays.
+        """
+        find_template(template)
+        self.settings = replace(self.settings, template=template)
 
     @property
     def warnings(self) -> tuple[str, ...]:

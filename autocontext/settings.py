@@ -85,7 +85,8 @@ class Settings:
     weights
         By retriever name, 0 or more; a missing name counts as 1, 0 removes the retriever.
     template
-        Name of a prompt template: ``"default"`` or ``"seed"``.
+        Name of a prompt template (``"default"``, ``"seed"``, ``"guarded"``), or the text of one; see
+        ``autocontext.templates`` for its fields.
     num_results
         Passages in a prompt at most.
     max_tokens

@@ -26,7 +26,7 @@ HEAVY = (
 # Lowest first; a module imports from lower layers only. What is not named here is a part.
 LAYERS = [
     {"errors", "datatypes"},
-    {"settings", "protocols", "tokenizing", "sentences", "llm_errors"},
+    {"settings", "protocols", "tokenizing", "sentences", "templates", "llm_errors"},
     {"chunking", "encoders", "fusion", "support", "prompt", "tokens", "llm", "loaders", "retrievers", "stores"},
     {"answer", "snapshot"},
     {"engine"},

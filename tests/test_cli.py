@@ -50,6 +50,16 @@ def test_prompt_prints_the_prompt_and_nothing_else_on_stdout(notes):
     assert "2 added, 1 failed" in done.stderr
 
 
+def test_a_prompt_has_the_form_of_a_template_file(notes, bm25_only, tmp_path, capsys):
+    (tmp_path / "own.txt").write_text("{context}\nIn one word: {query}\n")
+    assert main(["prompt", str(notes), "How hot?", "--template-file", str(tmp_path / "own.txt"), *bm25_only]) == 0
+    assert capsys.readouterr().out.endswith("--- END CONTEXT ---\nIn one word: How hot?\n")
+
+    (tmp_path / "own.txt").write_text("{query}")
+    assert main(["prompt", str(notes), "How hot?", "--template-file", str(tmp_path / "own.txt"), *bm25_only]) == 1
+    assert "The field {context} is missing" in capsys.readouterr().err
+
+
 def test_embed_prints_a_json_array_and_nothing_else():
     done = run("embed", stdin="Salt melts.\nTee zieht.\n")
     assert done.returncode == 0, done.stderr
