@@ -17,12 +17,14 @@ from pathlib import Path
 import numpy as np
 
 from autocontext import loaders, retrievers
-from autocontext.answer import Answer, fit_context
+from autocontext.answer import Answer
+from autocontext.budget import Budget, fit_context, plan_budget
 from autocontext.chunking import CountTokens, chunk_document, estimate_tokens
 from autocontext.datatypes import Chunk, Document, Evidence, FileReport, FileStatus, ModelOptions, Prompt, Report
 from autocontext.encoders import SentenceTransformerEncoder, default_encoder
 from autocontext.errors import EncoderError, LoadError, SettingsError
 from autocontext.fusion import fuse
+from autocontext.model_server import find_context_size
 from autocontext.prompt import build_prompt
 from autocontext.protocols import Encoder, ReadingEncoder, Retriever, Store, Vectors
 from autocontext.retrievers.base import Corpus
@@ -289,6 +291,9 @@ class AutoContext:
     ) -> Answer:
         """Return the answer of a language model, as an iterator of its text pieces; the model is asked on iteration.
 
+        The prompt has at most `max_tokens`, or what the model's context leaves beside the answer. For that, Ollama is
+        asked for the model's context size at once.
+
         Parameters
         ----------
         model, api_base, api_key
@@ -300,11 +305,19 @@ class AutoContext:
         ------
         BudgetError
             As in `get_prompt`. ModelError is raised while iterating.
+        SettingsError
+            If the model's context leaves no room beside the answer.
         """
-        prompt = self.get_prompt(question, num_results=num_results, max_tokens=max_tokens)
         given = options or ModelOptions(model=model)
         given = replace(given, model=model, api_base=api_base or given.api_base, api_key=api_key or given.api_key)
-        return Answer(prompt, fit_context(prompt, given))
+        budget = self.plan(given, max_tokens)
+        prompt = self.get_prompt(question, num_results=num_results, max_tokens=budget.max_tokens)
+        return Answer(prompt, fit_context(prompt, given, budget.size))
+
+    def plan(self, options: ModelOptions, max_tokens: int | None = None) -> Budget:
+        """Return how many tokens a prompt for this model may have, and why; see `autocontext.budget.Budget`."""
+        wanted = self.settings.max_tokens if max_tokens is None else max_tokens
+        return plan_budget(wanted, options, find_context_size(options))
 
     @staticmethod
     def matched_spans(question: str, text: str) -> list[tuple[int, int]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from autocontext.answer import find_citations, fit_context
+from autocontext.answer import find_citations
+from autocontext.budget import fit_context
 from autocontext.datatypes import ModelOptions
 from autocontext.errors import ModelError
 from tests.fake_llm import ANSWER, FakeLLM
@@ -27,7 +28,7 @@ def test_the_pieces_make_the_text_and_the_figures_follow(ac, protocol):
     assert "".join(pieces) == answer.text == str(answer) == ANSWER
     assert answer.complete
     assert answer.usage is not None
-    assert answer.usage.prompt_tokens == 42
+    assert answer.usage.prompt_tokens == llm.counted
     assert answer.usage.seconds > 0
     (citation,) = answer.citations
     assert citation.number == 1

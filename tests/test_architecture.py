@@ -26,8 +26,21 @@ HEAVY = (
 # Lowest first; a module imports from lower layers only. What is not named here is a part.
 LAYERS = [
     {"errors", "datatypes"},
-    {"settings", "protocols", "tokenizing", "sentences", "templates", "llm_errors"},
-    {"chunking", "encoders", "fusion", "support", "prompt", "tokens", "llm", "loaders", "retrievers", "stores"},
+    {"settings", "protocols", "tokenizing", "sentences", "templates", "llm_errors", "allowed", "model_table"},
+    {
+        "chunking",
+        "encoders",
+        "fusion",
+        "support",
+        "prompt",
+        "tokens",
+        "llm",
+        "model_server",
+        "loaders",
+        "retrievers",
+        "stores",
+    },
+    {"budget"},
     {"answer", "snapshot"},
     {"engine"},
     {"__init__"},

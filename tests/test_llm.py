@@ -14,8 +14,9 @@ import pytest
 
 from autocontext.datatypes import ModelOptions, Piece
 from autocontext.errors import ModelError
-from autocontext.llm import StreamJob, ThinkSplitter, is_ollama, list_models, stream_answer
+from autocontext.llm import StreamJob, ThinkSplitter, is_ollama, stream_answer
 from autocontext.llm_errors import explain
+from autocontext.model_server import list_models
 from tests.fake_llm import ANSWER, FakeLLM
 
 pytestmark = pytest.mark.usefixtures("clean_environment", "litellm")

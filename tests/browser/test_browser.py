@@ -97,7 +97,7 @@ def test_from_the_sample_to_a_streamed_answer(open_page, llm: FakeLLM, sample: A
     assert all(llm.answer.startswith(text) for text in partial)
     assert llm.answer in seen[-1]
     assert "[1] data/economics.txt, line 1" in seen[-1]
-    assert f"{protocol}/ok · 42 tokens in · {len(llm.words())} tokens out" in seen[-1]
+    assert f"{protocol}/ok · {llm.counted} tokens in · {len(llm.words())} tokens out" in seen[-1]
     expect(button(page, "Ask model")).to_be_enabled()
     assert [message["content"] for message in llm.chats()[0].body["messages"]] == [prompt]
 

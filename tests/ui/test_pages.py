@@ -548,7 +548,9 @@ def test_the_model_is_asked_and_its_answer_shown_with_source_and_usage(session, 
     assert ANSWER in at.markdown.values
     evidence = state_of(at).prompt.evidence
     assert f"[1] data/economics.txt, {evidence[0].chunk.place}" in captions(at)
-    usage = [line for line in captions(at) if line.startswith(f"{protocol}/ok · 42 tokens in · 8 tokens out · ")]
+    usage = [
+        line for line in captions(at) if line.startswith(f"{protocol}/ok · {llm.counted} tokens in · 8 tokens out · ")
+    ]
     assert len(usage) == 1
     assert at.code[0].value == ANSWER
     assert [message["content"] for message in llm.chats()[0].body["messages"]] == [prompt_of(at)]
