@@ -61,10 +61,8 @@ def check_allowed(options: ModelOptions) -> None:
     if not any(
         fnmatchcase(name, _plain_name(row.model)) and address == _plain_address(row.api_base) for row in allowed
     ):
-        choice = ", ".join(
-            dict.fromkeys(f"{row.model}{f' at {row.api_base}' if row.api_base else ''}" for row in allowed)
-        )
-        sentence = f"This server allows its listed models and addresses only: {choice or 'none'}. Choose one of them."
+        names = ", ".join(dict.fromkeys(row.model for row in allowed)) or "none"
+        sentence = f"This server allows its listed models and addresses only. Choose one of its models: {names}."
         raise ModelError("not_allowed", sentence)
 
 

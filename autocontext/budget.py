@@ -119,16 +119,10 @@ def what_was_cut(prompt: Prompt, reported: int | None) -> str:
     cut_to_a_step = any(abs(reported - step) <= 8 for step in (2048, *CONTEXT_STEPS)) and reported < 0.97 * sent
     if not cut_to_a_step and reported >= 0.7 * fewest_tokens(prompt.text):
         return ""
-    unseen, partly = _beginning(prompt, sent - reported)
-    lost = ["the rules"] if unseen or partly else []
-    if unseen:
-        lost.append(f"passage{'s 1 to' if unseen > 1 else ''} {unseen}")
-    if partly:
-        lost.append(f"the beginning of passage {unseen + 1}")
-    where = f"; if the server cuts at the beginning, as Ollama does, {_listed(lost)} are lost" if lost else ""
     return (
-        f"The model saw only {reported:,} of about {sent:,} tokens of the prompt{where}. Do not trust this answer: use "
-        "a smaller token budget, or give the server a larger context size."
+        f"The model saw only {reported:,} of about {sent:,} tokens of the prompt; if the server cuts at the beginning, "
+        f"as Ollama does, {_lost(prompt, sent - reported)} lost. Do not trust this answer: use a smaller token budget, "
+        "or give the server a larger context size."
     )
 
 
@@ -144,19 +138,21 @@ def _too_large(needed: int, limit: ContextSize, options: ModelOptions) -> ModelE
     return model_error("context_window", sentence, options)
 
 
-def _beginning(prompt: Prompt, n_tokens: int) -> tuple[int, bool]:
-    """Return how many passages lie wholly in the first `n_tokens`, and whether the next one begins in them."""
+def _lost(prompt: Prompt, n_tokens: int) -> str:
+    """Return what stands in the first `n_tokens` of a prompt, with its verb: "the rules and passage 1 are"."""
     opening, closing = re.search(r"^--- CONTEXT.*---\n", prompt.text, re.M), prompt.text.rfind("--- END CONTEXT")
-    if opening is None:
-        return 0, False
-    position = count_tokens(prompt.text[: opening.end()])
-    for number, block in enumerate(prompt.text[opening.end() : closing].split("\n---\n")[: len(prompt.evidence)]):
-        end = position + count_tokens(block)
-        if end > n_tokens:
-            return number, position < n_tokens
-        position = end
-    return len(prompt.evidence), False
-
-
-def _listed(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    start = count_tokens(prompt.text[: opening.end()]) if opening else n_tokens
+    if opening is None or start >= n_tokens:
+        return "a part of the rules is"
+    whole, rest = 0, n_tokens - start
+    for block in prompt.text[opening.end() : closing].split("\n---\n")[: len(prompt.evidence)]:
+        rest -= count_tokens(f"{block}\n---\n")
+        if rest < 0:
+            break
+        whole += 1
+    lost = ["the rules"]
+    if whole:
+        lost.append("passage 1" if whole == 1 else f"passages 1 to {whole}")
+    if rest < 0:
+        lost.append(f"the beginning of passage {whole + 1}")
+    return f"{' and '.join([', '.join(lost[:-1]), lost[-1]] if len(lost) > 1 else lost)} {'are' if lost[1:] else 'is'}"

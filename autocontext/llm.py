@@ -329,8 +329,17 @@ def _shield_think_tags(response: Any) -> None:
     Of Ollama's streams it takes them out, and leaves the thought between them in the answer if a tag comes in a piece
     of its own, as a model's tokens do (1.110.2).
     """
-    lines = response.iter_lines
-    response.iter_lines = lambda: (_THINK_TAG.sub("\\1\u2060\\2", line) for line in lines())
+    texts = response.iter_text
+
+    def lines() -> Iterator[str]:  # whole ones, so that no tag is cut
+        rest = ""
+        for text in texts():
+            *whole, rest = (rest + text).split("\n")
+            for line in whole:
+                yield _THINK_TAG.sub("\\1\u2060\\2", line) + "\n"
+        yield _THINK_TAG.sub("\\1\u2060\\2", rest)
+
+    response.iter_text = lines
 
 
 def _unshielded(text: str) -> str:

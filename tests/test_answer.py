@@ -75,6 +75,31 @@ def test_notes_of_a_reasoning_model_are_no_part_of_the_answer(ac):
     assert answer.thinking == "Let me look at the context."
 
 
+@pytest.mark.parametrize("protocol", ["openai", "ollama"])
+def test_a_thought_whose_first_tag_never_came_is_no_part_of_the_answer(ac, protocol):
+    with FakeLLM() as llm:
+        answer = ac.ask("Who?", model=f"{protocol}/think-unopened", api_base=llm.base(protocol))
+        list(answer)
+    assert (answer.text, answer.thinking) == (ANSWER, "Let me look at the context.")
+
+
+@pytest.mark.parametrize("protocol", ["openai", "ollama"])
+@pytest.mark.parametrize(("counted", "told"), [(2050, "The model saw only 2,050 of about "), (5000, "")])
+def test_a_prompt_that_the_server_cut_is_told(make_context, protocol, counted, told):
+    files = {f"{n}.txt": f"Salt number {n} melts. " + "Salt is salt and word is word. " * 60 for n in range(12)}
+    ac = make_context(files, retrievers=("bm25",))
+    with FakeLLM() as llm:
+        llm.prompt_tokens = counted
+        answer = ac.ask(
+            "Which salt melts?", f"{protocol}/ok", llm.base(protocol), num_results=400, max_tokens=5000,
+            options=ModelOptions(model="", max_tokens=512),
+        )  # fmt: skip
+        list(answer)
+    assert 4700 < answer.prompt.tokens <= 5000
+    assert answer.unseen.startswith(told)
+    assert bool(answer.unseen) == bool(told)
+
+
 def test_an_answer_is_read_once(ac):
     with FakeLLM() as llm:
         answer = ac.ask("Who?", model="openai/ok", api_base=llm.openai_base)
