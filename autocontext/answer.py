@@ -65,6 +65,8 @@ class Answer:
         if piece.kind == "text":
             self.text += piece.text
             self._move_unopened_thought()
+            if self.thinking:  # between a thought and its answer stand empty lines
+                self.text = self.text.lstrip()
         elif piece.kind == "thinking":
             self.thinking += piece.text
         else:
@@ -77,7 +79,7 @@ class Answer:
         thought, tag, answer = self.text.partition("</think>")
         if tag and "<think>" not in thought:
             self.thinking += thought
-            self.text = answer.lstrip()
+            self.text = answer
 
     def __str__(self) -> str:
         return self.text

@@ -209,8 +209,9 @@ class _Handler(BaseHTTPRequestHandler):
         body = self._record().body
         self.model = str(body.get("model", ""))
         self.is_ollama = self.path.startswith("/api/")
-        n_characters = sum(len(str(message.get("content"))) for message in body.get("messages", ()))
-        self.server.llm.counted = self.server.llm.prompt_tokens or max(PROMPT_TOKENS, n_characters // 3)
+        if "messages" in body:
+            n_characters = sum(len(str(message.get("content"))) for message in body["messages"])
+            self.server.llm.counted = self.server.llm.prompt_tokens or max(PROMPT_TOKENS, n_characters // 3)
         if self.path == "/api/show":
             length = self.server.llm.context_length
             facts = {"general.architecture": "gemma3"} | ({} if length is None else {"gemma3.context_length": length})

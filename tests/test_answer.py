@@ -86,7 +86,8 @@ def test_a_thought_whose_first_tag_never_came_is_no_part_of_the_answer(ac, proto
 @pytest.mark.parametrize("protocol", ["openai", "ollama"])
 @pytest.mark.parametrize(("counted", "told"), [(2050, "The model saw only 2,050 of about "), (5000, "")])
 def test_a_prompt_that_the_server_cut_is_told(make_context, protocol, counted, told):
-    files = {f"{n}.txt": f"Salt number {n} melts. " + "Salt is salt and word is word. " * 60 for n in range(12)}
+    sentences = [" ".join(f"Salt number {n * 60 + k} melts at {k} degrees." for k in range(60)) for n in range(12)]
+    files = {f"{n}.txt": text for n, text in enumerate(sentences)}
     ac = make_context(files, retrievers=("bm25",))
     with FakeLLM() as llm:
         llm.prompt_tokens = counted
