@@ -13,7 +13,7 @@ with page("Ask") as state:
         ask.show_question(state)
         if state.problem:
             st.error(plain(state.problem), icon=":material/error:")
-            ask.show_limits()
+            ask.show_limits(state)
         if state.prompt is not None:
             ask.show_support(state.prompt)
             ask.show_model(state)
@@ -22,4 +22,4 @@ with page("Ask") as state:
             with left:
                 ask.show_passages(state.engine, state.prompt)
             with right:
-                ask.show_prompt(state.prompt)
+                ask.show_prompt(state, state.prompt)

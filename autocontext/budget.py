@@ -152,7 +152,7 @@ def _lost(prompt: Prompt, n_tokens: int) -> str:
         whole += 1
     lost = ["the rules"]
     if whole:
-        lost.append("passage 1" if whole == 1 else f"passages 1 to {whole}")
+        lost.append("passage 1" if whole == 1 else f"passages 1 {'and' if whole == 2 else 'to'} {whole}")
     if rest < 0:
         lost.append(f"the beginning of passage {whole + 1}")
     return f"{' and '.join([', '.join(lost[:-1]), lost[-1]] if len(lost) > 1 else lost)} {'are' if lost[1:] else 'is'}"

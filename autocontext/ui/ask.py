@@ -8,6 +8,7 @@ import streamlit as st
 
 from autocontext.datatypes import Evidence, Prompt
 from autocontext.engine import AutoContext
+from autocontext.ui import models, template
 from autocontext.ui.safe import marked_html, plain, safe_markdown, text_html
 from autocontext.ui.state import UiState, kept
 
@@ -122,8 +123,8 @@ def _ranks(item: Evidence) -> str:
     return ", ".join(f"{_label(name)} #{hit.rank}" for name, hit in item.hits.items())
 
 
-def show_limits() -> None:
-    """Draw how much may go into the prompt."""
+def show_limits(state: UiState) -> None:
+    """Draw how much may go into the prompt, and how much is kept for the answer."""
     with st.popover("Limits", icon=":material/tune:", type="tertiary"):
         st.number_input("Passages at most", 1, 100, **kept("num_results"))
         st.number_input(
@@ -134,16 +135,18 @@ def show_limits() -> None:
             **kept("max_tokens"),
             help="A token is about three quarters of an English word. Small local models often take 4,096 in all.",
         )
+        models.show_answer_length(state)
 
 
-def show_prompt(prompt: Prompt) -> None:
-    """Show the exact prompt with its copy button, its tokens against the budget, its limits, and a download."""
+def show_prompt(state: UiState, prompt: Prompt) -> None:
+    """Show the exact prompt with its copy button, its tokens against the budget, its form, limits, and a download."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader(
             "Prompt", anchor=False, width="content", help="Exactly what a model gets. Copy it into any chat window."
         )
         st.space("stretch")
-        show_limits()
+        template.show_button(state)
+        show_limits(state)
         st.download_button(
             "Save",
             lambda: prompt.text,
@@ -158,32 +161,18 @@ def show_prompt(prompt: Prompt) -> None:
         min(1.0, prompt.tokens / prompt.max_tokens),
         text=f"about {prompt.tokens:,} of {prompt.max_tokens:,} tokens ({parts})",
     )
+    if state.budget is not None and state.budget.size is not None:
+        size, reserve = state.budget.size, state.budget.reserve
+        st.caption(plain(f"{reserve:,} more are kept for the answer; the model takes {size.tokens:,} ({size.source})."))
+        if state.budget.note:
+            st.caption(f":orange-badge[smaller budget] {plain(state.budget.note)}")
     st.code(prompt.text, language=None, wrap_lines=True, height=420)
 
 
 def show_model(state: UiState) -> None:
     """Draw which model to ask, and the button."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="model_bar"):
-        st.text_input(
-            "Model",
-            **kept("model"),
-            placeholder="ollama/gemma3",
-            help="As litellm names it: ollama/gemma3, openai/gpt-5-mini, gemini/gemini-2.5-flash, …",
-        )
-        with st.popover("Address and key", icon=":material/key:"):
-            st.text_input(
-                "Address",
-                **kept("api_base"),
-                placeholder="the provider's own",
-                help="For a server of your own, for example http://localhost:1234/v1. Ollama needs none.",
-            )
-            st.text_input(
-                "Key",
-                **kept("api_key"),
-                type="password",
-                help="Kept in this session only. A key of the environment is never sent to an address typed here.",
-            )
-            st.number_input("Answer length in tokens", 16, 32_000, **kept("answer_tokens"))
+        models.show_choice(state)
         busy = state.answer_job is not None and state.answer_job.running
         if st.button(
             "Ask model",
@@ -210,6 +199,8 @@ def _draw_answer(state: UiState, drawn_running: bool) -> None:
     job.collect()
     answer = job.answer
     with st.container(border=True, key="answer"):
+        if answer.unseen:
+            st.error(plain(answer.unseen), icon=":material/content_cut:")
         if answer.thinking:
             with st.expander("The model's notes to itself"):
                 st.text(answer.thinking)
@@ -249,13 +240,7 @@ def _show_ending(state: UiState) -> None:
     if answer.prompt is not state.prompt:
         st.caption(":orange-badge[earlier prompt] this answer was given to the prompt as it was then")
     if answer.usage is not None:
-        used = answer.usage
-        counts = [
-            f"{n:,} tokens {way}"
-            for n, way in ((used.prompt_tokens, "in"), (used.completion_tokens, "out"))
-            if n is not None
-        ]
-        st.caption(plain(" · ".join([answer.options.model, *counts, f"{used.seconds:.1f} s"])))
+        st.caption(plain(models.usage_text(answer.options.model, answer.usage)))
     if answer.text:
         with st.expander("Copy the answer"):
             st.code(answer.text, language=None, wrap_lines=True)

@@ -22,6 +22,7 @@ from autocontext.ui.state import UiState, current_state
 PAGES = (
     ("app.py", "Ask", ":material/search:"),
     ("pages/documents.py", "Documents", ":material/folder_open:"),
+    ("pages/models.py", "Models", ":material/smart_toy:"),
 )
 _STYLE = """<style>
 .passage { white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.55; }
