@@ -282,6 +282,13 @@ class Usage:
     seconds: float
     cost: float | None = None
 
+    def told(self, model: str) -> str:
+        """Return it in one line, for example ``"openai/x · 42 tokens in · 8 tokens out · 1.2 s · about $0.0001"``."""
+        tokens = ((self.prompt_tokens, "in"), (self.completion_tokens, "out"))
+        counts = [f"{number:,} tokens {way}" for number, way in tokens if number is not None]
+        cost = [f"about ${self.cost:.4f}"] if self.cost else []
+        return " · ".join([model, *counts, f"{self.seconds:.1f} s", *cost])
+
 
 @dataclass(frozen=True, slots=True)
 class ContextSize:

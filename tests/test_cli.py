@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -86,6 +87,62 @@ def test_ask_prints_the_answer_and_its_sources_apart(notes, bm25_only, capsys):
     assert code == 0
     assert out == ANSWER + "\n"
     assert "[1] notes/" in err or "[1] is not in the prompt" in err
+
+
+def test_tokens_and_seconds_and_the_smaller_budget_are_told(notes, bm25_only, capsys):
+    with FakeLLM() as llm:
+        llm.context_length = 2000
+        main(
+            ["ask", str(notes), "How many degrees does salt take?", "--model", "ollama/ok", "--api-base",
+             llm.ollama_base, "--answer-tokens", "99", *bm25_only]
+        )  # fmt: skip
+        options = llm.last("/api/chat").body["options"]
+    err = capsys.readouterr().err
+    assert re.search(rf"^ollama/ok · {llm.counted} tokens in · 8 tokens out · \d+\.\d s$", err, re.M)
+    assert re.search(r"^rules \d+, context \d+, question \d+$", err, re.M)
+    assert "The prompt may have 1,413 tokens instead of 3,000: the model takes 2,000 in all (Ollama says so)" in err
+    assert (options["num_ctx"], options["num_predict"]) == (2000, 99)
+
+
+def test_what_is_left_out_is_told_with_the_reason(notes, bm25_only, capsys):
+    assert main(["prompt", str(notes), "Does salt melt?", "--max-tokens", "66", *bm25_only]) == 0
+    err = capsys.readouterr().err
+    assert re.search(r"^left out: notes/salt\.txt, line 1: needs about 2\d tokens, \d+ were left$", err, re.M)
+
+
+def test_a_context_size_that_only_the_user_knows_makes_the_prompt_smaller(notes, bm25_only, capsys):
+    assert main(["prompt", str(notes), "Salt?", "--context-size", "800", "--answer-tokens", "300", *bm25_only]) == 0
+    err = capsys.readouterr().err
+    assert "The prompt may have 335 tokens instead of 3,000: the model takes 800 in all (as it is set)" in err
+    assert " of 335 tokens; " in err
+
+    assert main(["prompt", str(notes), "Salt?", "--context-size", "300", *bm25_only]) == 1
+    assert "No room is left for the prompt" in capsys.readouterr().err
+    assert main(["prompt", str(notes), "Salt?", "--context-size", "-5", *bm25_only]) == 1
+    assert "must be 1 or more" in capsys.readouterr().err
+
+
+def test_a_prompt_that_was_cut_and_an_answer_that_was_cut_are_told(notes, bm25_only, capsys):
+    (notes / "long.txt").write_text(" ".join(f"Salt number {n} melts at {n} degrees." for n in range(60)))
+    with FakeLLM() as llm:
+        llm.prompt_tokens = 50
+        main(
+            ["ask", str(notes), "Which salt number?", "--model", "openai/length", "--api-base", llm.openai_base,
+             "--num-results", "20", *bm25_only]
+        )  # fmt: skip
+    err = capsys.readouterr().err
+    assert "The model saw only 50 of about " in err
+    assert "The answer is not complete: it reached its length." in err
+
+
+def test_models_lists_those_of_a_server(capsys):
+    with FakeLLM() as llm:
+        assert main(["models", "--api-base", llm.ollama_base]) == 0
+        assert main(["models", "openai", "--api-base", llm.openai_base]) == 0
+    out = capsys.readouterr().out
+    assert out.split() == ["ollama/gemma3:270m", "ollama/ok", "openai/gemma3:270m", "openai/ok"]
+    assert main(["models", "openai"]) == 1
+    assert "Give the server's address" in capsys.readouterr().err
 
 
 def test_a_source_that_does_not_exist_is_told(notes, bm25_only, capsys):
@@ -192,7 +249,8 @@ def test_a_mistyped_folder_does_not_empty_the_store(notes, tmp_path, bm25_only, 
     (tmp_path / "elsewhere").mkdir()
     main(["prompt", str(tmp_path / "elsewhere"), "What melts?", *bm25_only, *store])
     main(["prompt", str(notes), "What melts?", *bm25_only, *store])
-    assert "2 unchanged, 1 failed" in capsys.readouterr().err.splitlines()[-2]
+    *_, last = (line for line in capsys.readouterr().err.splitlines() if line.endswith("chunks"))
+    assert "2 unchanged, 1 failed" in last
 
 
 def test_a_file_that_left_the_folder_leaves_the_store(notes, tmp_path, bm25_only, capsys):

@@ -240,7 +240,7 @@ def _show_ending(state: UiState) -> None:
     if answer.prompt is not state.prompt:
         st.caption(":orange-badge[earlier prompt] this answer was given to the prompt as it was then")
     if answer.usage is not None:
-        st.caption(plain(models.usage_text(answer.options.model, answer.usage)))
+        st.caption(plain(answer.usage.told(answer.options.model)))
     if answer.text:
         with st.expander("Copy the answer"):
             st.code(answer.text, language=None, wrap_lines=True)

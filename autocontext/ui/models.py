@@ -8,7 +8,7 @@ from dataclasses import replace
 import streamlit as st
 
 from autocontext.allowed import AllowedModel, allowed_models
-from autocontext.datatypes import ModelOptions, Prompt, Support, Usage
+from autocontext.datatypes import ModelOptions, Prompt, Support
 from autocontext.errors import ModelError
 from autocontext.model_server import find_context_size, list_models
 from autocontext.ui.jobs import AnswerJob
@@ -78,14 +78,6 @@ def show_answer_length(state: UiState) -> None:
         **kept("answer_tokens", state.models_taken),
         help="At most so many. Of the model's context, so many are kept for the answer.",
     )
-
-
-def usage_text(model: str, usage: Usage) -> str:
-    """Return what an answer took: the tokens that the server counted, seconds, and the cost if it is known."""
-    tokens = ((usage.prompt_tokens, "in"), (usage.completion_tokens, "out"))
-    counts = [f"{number:,} tokens {way}" for number, way in tokens if number is not None]
-    cost = [f"about ${usage.cost:.4f}"] if usage.cost else []
-    return " · ".join([model, *counts, f"{usage.seconds:.1f} s", *cost])
 
 
 # ---- the Models page -------------------------------------------------------------------------------------------------
@@ -175,9 +167,7 @@ def _draw_test(state: UiState, drawn_running: bool) -> None:
                 with st.expander("What the server said"):
                     st.text(job.error.detail)
         elif job.answer.usage is not None:
-            st.success(
-                plain(f"It answers: {usage_text(job.answer.options.model, job.answer.usage)}"), icon=":material/check:"
-            )
+            st.success(plain(f"It answers: {job.answer.usage.told(job.answer.options.model)}"), icon=":material/check:")
             size = find_context_size(job.answer.options, 1.0)
             if size is None:
                 st.caption(
