@@ -61,7 +61,7 @@ def plan_budget(wanted: int, options: ModelOptions, size: ContextSize | None) ->
     options
         The model; ``options.max_tokens`` are kept for its answer.
     size
-        From ``autocontext.llm.find_context_size``.
+        From ``autocontext.model_server.find_context_size``.
 
     Raises
     ------
