@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from autocontext.answer import Answer
 from autocontext.datatypes import Prompt
@@ -18,6 +19,7 @@ from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError
 from autocontext.prompt import TEMPLATES
 from autocontext.settings import ChunkOptions, Settings
+from autocontext.transcript import to_markdown
 
 KEY_VARIABLE = "AUTOCONTEXT_API_KEY"
 
@@ -97,6 +99,10 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Without --model each answer is the prompt itself, to be pasted elsewhere.",
     )
     chat.add_argument("--model", metavar="NAME", help="litellm's name of a model")
+    chat.add_argument(
+        "--rewrite", action="store_true", help="let the model put follow-up questions in full before they are searched"
+    )
+    chat.add_argument("--export", metavar="FILE", help="write the conversation with its sources to a Markdown file")
     chat.set_defaults(run=_chat)
 
     embed = commands.add_parser("embed", help="turn text lines on stdin into a JSON array of vectors on stdout")
@@ -155,14 +161,16 @@ def _prompt(parsed: argparse.Namespace) -> int:
 
 
 def _ask(parsed: argparse.Namespace) -> int:
-    _answer(_open(parsed), parsed.question, parsed)
+    ac = _open(parsed)
+    _print_answer(ac.ask(parsed.question, model=parsed.model, api_base=parsed.api_base, api_key=_key()))
     return 0
 
 
-def _answer(ac: AutoContext, question: str, parsed: argparse.Namespace) -> None:
-    answer = ac.ask(
-        question, model=parsed.model, api_base=parsed.api_base, api_key=os.environ.get(KEY_VARIABLE) or None
-    )
+def _key() -> str | None:
+    return os.environ.get(KEY_VARIABLE) or None
+
+
+def _print_answer(answer: Answer) -> None:
     _judged(answer.prompt)
     try:
         for piece in answer:
@@ -170,20 +178,16 @@ def _answer(ac: AutoContext, question: str, parsed: argparse.Namespace) -> None:
     finally:
         if answer.text:
             _put("")
-    _tell_sources(answer)
-
-
-def _tell_sources(answer: Answer) -> None:
     for citation in answer.citations:
-        if citation.evidence is None:
-            _tell(f"[{citation.number}] is not in the prompt: the model made it up.")
-        else:
-            chunk = citation.evidence.chunk
-            _tell(f"[{citation.number}] {chunk.document}, {chunk.place}")
+        if citation.evidence is not None:
+            _tell(f"[{citation.number}] {citation.evidence.chunk.document}, {citation.evidence.chunk.place}")
+    for finding in answer.check.findings:
+        _tell(finding)
 
 
 def _chat(parsed: argparse.Namespace) -> int:
     ac = _open(parsed)
+    talk: list[Answer] = []
     _tell("Ask a question; quit ends.")
     while True:
         if sys.stdin.isatty():
@@ -195,12 +199,37 @@ def _chat(parsed: argparse.Namespace) -> int:
         if not question:
             continue
         try:
-            if parsed.model:
-                _answer(ac, question, parsed)
-            else:
-                _put(str(_judged(ac.get_prompt(question))))
+            _chat_turn(ac, question, talk, parsed)
         except AutoContextError as error:  # the talk goes on
             _tell(f"autocontext: {error}")
+        if parsed.export:
+            Path(parsed.export).write_text(to_markdown(talk), "utf-8")
+
+
+def _chat_turn(ac: AutoContext, question: str, talk: list[Answer], parsed: argparse.Namespace) -> None:
+    """Answer one question and add it to the talk, also if its answer breaks off."""
+    history = [answer.turn for answer in talk]
+    searched = None
+    if parsed.rewrite and parsed.model:
+        searched = ac.rewrite(question, history, model=parsed.model, api_base=parsed.api_base, api_key=_key())
+    answer = ac.ask(
+        question,
+        model=parsed.model or "",
+        api_base=parsed.api_base,
+        api_key=_key(),
+        history=history,
+        searched=searched,
+    )
+    talk.append(answer)
+    prompt = answer.prompt
+    if prompt.searched != prompt.question:
+        _tell(f"searched for: {prompt.searched}")
+    if prompt.history_left_out:
+        _tell(f"{len(prompt.history_left_out)} of {len(history)} earlier turns do not fit into the prompt.")
+    if parsed.model:
+        _print_answer(answer)
+    else:
+        _put(str(_judged(prompt)))
 
 
 def _embed(_parsed: argparse.Namespace) -> int:

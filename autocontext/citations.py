@@ -26,6 +26,7 @@ SentenceStatus = Literal["cited", "matched", "unmatched", "nothing to check", "n
 CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 _MATCHED_FROM = 0.5  # share of what a sentence's facts weigh that one passage holds
 _MANY_WORDS_MISSING = 0.5
+_ANCHORS = 2  # numbers and names in one passage, so many of them that a sentence is surely about it
 _STEM = 0.7  # so much of a word's beginning stands for it: teach, teaches, teaching
 _SHORTEST_STEM = 4
 _HARD = ("number", "date", "code", "name")
@@ -36,6 +37,8 @@ _OF_ANSWERS = frozenset(
         "question mention mentions mentioned state states stated note notes provided following given also additionally "
         "specifically therefore however thus both while because since called named known used takes taken place "
         "one ones become became made make makes took there section described describes located contains contain "
+        "up all each before after through into over under out off between during only more most other such very well "
+        "even any every "
         "laut dokument dokumente dokumenten kontext text textes abschnitt quelle antwort frage angegeben jedoch "
         "außerdem selon contexte passage texte réponse question également según contexto documento respuesta también"
     )
@@ -133,25 +136,32 @@ class AnswerCheck:
         return tuple(self.text[s.start : s.end] for s in self.sentences if s.status == "unmatched")
 
     @property
+    def elsewhere(self) -> tuple[tuple[str, str, str], ...]:
+        """What stands only in other passages than those cited for it: it, the cited ones, the others."""
+        return tuple(
+            (self.text[start:end], _listed(sentence.passages), _listed(others))
+            for sentence in self.sentences
+            for start, end, others in sentence.elsewhere
+        )
+
+    @property
     def findings(self) -> tuple[str, ...]:
         """All there is to tell, each as a sentence; empty for an answer whose every fact stands where it says."""
         told = [
-            f"[{c.number}] is no passage of the prompt: the model made it up." for c in self.citations if not c.evidence
+            f"[{c.number}] is not in the prompt: the model made it up." for c in self.citations if not c.evidence
         ]
         if self.not_found:
             told.append(f"Not found in the passages: {', '.join(self.not_found)}.")
-        for sentence in self.sentences:
-            for start, end, others in sentence.elsewhere:
-                cited = ", ".join(f"[{n}]" for n in sentence.passages)
-                there = ", ".join(f"[{n}]" for n in others)
-                told.append(
-                    f"{self.text[start:end]!r} does not stand in {cited}, which is cited for it, but in {there}."
-                )
+        told += [f"{text!r} does not stand in {cited}, but in {others}." for text, cited, others in self.elsewhere]
         told += [f"No passage matches: {' '.join(sentence.split())}" for sentence in self.unmatched]
         if matched := [s for s in self.sentences if s.status == "matched"]:
             numbers = dict.fromkeys(n for sentence in matched for n in sentence.passages)
-            told.append(f"Matched, not cited: {', '.join(f'[{n}]' for n in numbers)}.")
+            told.append(f"Matched, not cited: {_listed(numbers)}.")
         return tuple(told)
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(f"[{number}]" for number in numbers)
 
 
 def find_citations(text: str, prompt: Prompt) -> tuple[Citation, ...]:
@@ -176,27 +186,22 @@ def strip_citations(text: str) -> str:
     return re.sub(rf"[^\S\n]*{CITATION.pattern}", "", text)
 
 
-def check_answer(text: str, prompt: Prompt, asked: Iterable[str] = ()) -> AnswerCheck:
-    """Compare each sentence of an answer with the passages of its prompt.
+def check_answer(text: str, prompt: Prompt) -> AnswerCheck:
+    """Compare each sentence of an answer with the passages of its prompt; never fails, whatever the text is.
 
-    Parameters
-    ----------
-    asked
-        What the user said besides the prompt's question, for example earlier in a conversation.
-
-    Examples
-    --------
-    See ``tests/test_citations.py``; ``Answer.check`` is this for an answer of ``AutoContext.ask``.
+    What the user said, now and earlier in the conversation, is no claim of the answer.
     """
     passages = [_Passage.read(f"{e.chunk.document}\n{e.chunk.heading}\n{e.chunk.text}") for e in prompt.evidence]
-    known = _Passage.read("\n".join([prompt.question, *asked]))
+    known = _Passage.read("\n".join([prompt.question, prompt.searched, *(turn.question for turn in prompt.history)]))
     weights = _weights(passages)
     spans = _checkable_spans(text)
     cited = _citations_by_sentence(text, spans, len(passages)) if prompt.numbered else [()] * len(spans)
     bare = CITATION.sub(lambda match: " " * len(match.group()), text) if prompt.numbered else text
+    language = _language(tokenize(bare))
+    read = [_Sentence.read(bare, span, known, language) for span in spans]
     sentences = tuple(
-        _check_sentence(bare, span, numbers, prompt.evidence, passages, known, weights)
-        for span, numbers in zip(spans, cited, strict=True)
+        _check_sentence(sentence, numbers, prompt.evidence, passages, weights)
+        for sentence, numbers in zip(read, cited, strict=True)
     )
     return AnswerCheck(text, sentences, find_citations(text, prompt))
 
@@ -224,15 +229,13 @@ class _Passage:
                 units.setdefault(form, set()).add(fact.unit)
         words = frozenset(tokenize(text))
         stems = {word[:n] for word in words for n in range(_SHORTEST_STEM, len(word) + 1)}
-        letters = [char for char in text if char.isalpha()]
-        latin = sum(char < "\u0250" for char in letters)
         return _Passage(
             frozenset(forms),
             {form: frozenset(found) for form, found in units.items()},
             words,
             frozenset(stems),
             _language(words),
-            latin * 2 > len(letters),
+            _is_latin(text),
         )
 
     def holds(self, fact: Fact) -> bool:
@@ -254,6 +257,38 @@ class _Passage:
         return all(
             {part, f"{part}s", part.removesuffix("s"), part.removesuffix("es")} & self.words for part in parts if part
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """What of a sentence is compared; `own` are the facts that the question does not hold already."""
+
+    start: int
+    end: int
+    facts: Sequence[Fact]
+    own: Sequence[Fact]
+    language: str
+    is_latin: bool
+    says_no: bool
+
+    @staticmethod
+    def read(text: str, span: tuple[int, int], known: _Passage, language: str) -> _Sentence:
+        sentence = text[slice(*span)]
+        facts = [fact for fact in find_facts(sentence) if not fact.forms <= _OF_ANSWERS]
+        own = [fact for fact in facts if not known.holds(fact)]
+        said = _language(tokenize(sentence)) or language
+        says_no = _NOT_IN_DOCUMENTS.search(fold(sentence)) is not None
+        return _Sentence(*span, facts, own, said, _is_latin(sentence), says_no)
+
+    def comparable(self, facts: Sequence[Fact], near: Sequence[_Passage]) -> list[Fact]:
+        """Return the facts that `near` would hold in the same form: names need the same script, words the language."""
+        same_script = [passage for passage in near if passage.is_latin == self.is_latin]
+        same_language = any(not self.language or passage.language in ("", self.language) for passage in same_script)
+        return [
+            fact
+            for fact in facts
+            if fact.kind in ("number", "date", "code") or (fact.kind == "name" and same_script) or same_language
+        ]
 
 
 def _stem(word: str) -> str:
@@ -301,44 +336,33 @@ def _citations_by_sentence(text: str, spans: Sequence[tuple[int, int]], count: i
 
 
 def _check_sentence(
-    text: str,
-    span: tuple[int, int],
+    sentence: _Sentence,
     cited: tuple[int, ...],
     evidence: Sequence[Evidence],
     passages: Sequence[_Passage],
-    known: _Passage,
     weights: Counter[str],
 ) -> CheckedSentence:
-    start, end = span
-    sentence = text[start:end]
-    if _NOT_IN_DOCUMENTS.search(fold(sentence)):
+    start, end = sentence.start, sentence.end
+    if sentence.says_no:
         return CheckedSentence(start, end, "not in the documents", cited)
-    facts = [fact for fact in find_facts(sentence) if not fact.forms <= _OF_ANSWERS]
-    own = [fact for fact in facts if not known.holds(fact)]
-    best = None if cited else _best_passage(facts, own, sentence, passages, weights)
+    best = None if cited else _best_passage(sentence, passages, weights)
     sources = cited or ((best,) if best else ())
     near = [passages[n - 1] for n in _with_neighbours(sources, evidence)] or passages
-    checked = _comparable(own, sentence, near)
+    checked = sentence.comparable(sentence.own, near)
     holding = [tuple(n for n, passage in enumerate(passages, start=1) if passage.holds(fact)) for fact in checked]
     missing = [fact for fact, numbers in zip(checked, holding, strict=True) if not numbers]
-    told = _worth_telling(checked, missing)
-    elsewhere = [
+    anchored = any(_anchors(checked, passage) for passage in near)
+    told = _worth_telling(checked, missing, words_count=bool(sources) and not anchored)
+    elsewhere = tuple(
         (start + fact.start, start + fact.end, others)
         for fact, others in zip(checked, holding, strict=True)
         if cited and fact.kind in _HARD and others and not any(passage.holds(fact) for passage in near)
-    ]
-    if not own and not cited and not best:
-        status: SentenceStatus = "nothing to check"
-    else:
-        status = "cited" if cited else "matched" if best else "unmatched"
-    return CheckedSentence(
-        start,
-        end,
-        status,
-        sources,
-        tuple((start + fact.start, start + fact.end) for fact in told),
-        tuple(elsewhere),
     )
+    status: SentenceStatus = "cited" if cited else "matched" if best else "unmatched"
+    if status == "unmatched" and not sentence.own:
+        status = "nothing to check"
+    spans = tuple((start + fact.start, start + fact.end) for fact in told)
+    return CheckedSentence(start, end, status, sources, spans, elsewhere)
 
 
 def _with_neighbours(numbers: Sequence[int], evidence: Sequence[Evidence]) -> list[int]:
@@ -351,46 +375,34 @@ def _with_neighbours(numbers: Sequence[int], evidence: Sequence[Evidence]) -> li
     ]
 
 
-def _comparable(facts: Sequence[Fact], sentence: str, near: Sequence[_Passage]) -> list[Fact]:
-    """Return the facts that would stand in `near` in the same form: names need the same script, words the language."""
-    language = _language(tokenize(sentence))
-    same_script = [passage for passage in near if passage.is_latin == _is_latin(sentence)]
-    same_language = any(not language or passage.language in ("", language) for passage in same_script)
-    return [
-        fact
-        for fact in facts
-        if fact.kind in ("number", "date", "code") or (fact.kind == "name" and same_script) or same_language
-    ]
-
-
 def _is_latin(text: str) -> bool:
     letters = [char for char in text if char.isalpha()]
     return sum(char < "\u0250" for char in letters) * 2 > len(letters)
 
 
-def _worth_telling(checked: Sequence[Fact], missing: Sequence[Fact]) -> list[Fact]:
-    """Return what of the missing facts is told: every hard one; words only if most of them are missing."""
+def _anchors(checked: Sequence[Fact], passage: _Passage) -> bool:
+    """Tell whether a passage holds all hard facts of a sentence, and enough of them to be what is spoken of."""
+    hard = [fact for fact in checked if fact.kind in _HARD]
+    return len(hard) >= _ANCHORS and all(passage.holds(fact) for fact in hard)
+
+
+def _worth_telling(checked: Sequence[Fact], missing: Sequence[Fact], *, words_count: bool) -> list[Fact]:
+    """Return what of the missing facts is told: every hard one; words if they count and most are missing."""
     words = [fact for fact in checked if fact.kind == "word"]
     missing_words = [fact for fact in missing if fact.kind == "word"]
-    many = len(missing_words) >= 2 and len(missing_words) > _MANY_WORDS_MISSING * len(words)
+    many = words_count and len(missing_words) >= 2 and len(missing_words) > _MANY_WORDS_MISSING * len(words)
     return [fact for fact in missing if fact.kind in _HARD or many]
 
 
-def _best_passage(
-    facts: Sequence[Fact],
-    own: Sequence[Fact],
-    sentence: str,
-    passages: Sequence[_Passage],
-    weights: Counter[str],
-) -> int | None:
+def _best_passage(sentence: _Sentence, passages: Sequence[_Passage], weights: Counter[str]) -> int | None:
     """Return the number of the passage that holds most of what the facts weigh; None if that is too little."""
     best, most = None, 0.0
     for number, passage in enumerate(passages, start=1):
-        compared = _comparable(facts, sentence, [passage])
-        total = sum(_weight(fact, weights, len(passages)) for fact in compared)
+        compared = sentence.comparable(sentence.facts, [passage])
         held = [fact for fact in compared if passage.holds(fact)]
+        total = sum(_weight(fact, weights, len(passages)) for fact in compared)
         share = sum(_weight(fact, weights, len(passages)) for fact in held) / total if total else 0.0
-        proves = any(fact in own for fact in held) or not own
+        proves = not sentence.own or any(fact in sentence.own for fact in held)
         if proves and share >= _MATCHED_FROM and share > most:
             best, most = number, share
     return best

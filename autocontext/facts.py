@@ -104,6 +104,8 @@ _UNITS = {
         "yen ¥ jpy 円",
         "bar",
         "mbar millibar",
+        "hpa hectopascal hectopascals hektopascal",
+        "kwh kilowatt-hour kilowatt-hours kilowattheures kilowattstunden",
         "gram grams g gramm grammes gramos",
         "kilogram kilograms kg kilo kilos kilogramm",
         "metre metres meter meters m mètre mètres metro metros",
@@ -156,12 +158,15 @@ def _number_words() -> dict[str, int]:
         "treinta:30 cuarenta:40 cincuenta:50 sesenta:60 ochenta:80 noventa:90 cien:100"
     )
     words |= {name: int(number) for name, _, number in (pair.partition(":") for pair in (french + spanish).split())}
-    return {
-        _fold_in_place(name): number for name, number in words.items() if number > 1
-    }  # one is an article
+    return {_fold_in_place(name): number for name, number in words.items() if number > 1}  # one is an article
 
 
 _NUMBER_WORDS = _number_words()
+_NAMED_HOURS = {
+    _fold_in_place(name): hour
+    for hour, names in ((12, "noon mittag midi mediodía 正午"), (24, "midnight mitternacht minuit medianoche"))
+    for name in names.split()
+}
 _KANJI = {char: number for number, char in enumerate("〇一二三四五六七八九")} | {"零": 0}
 _KANJI_SMALL, _KANJI_LARGE = {"十": 10, "百": 100, "千": 1000}, {"万": 10**4, "億": 10**8}
 
@@ -178,6 +183,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("dotted", re.compile(r"(?<![\w.])(\d{1,2})([./])(\d{1,2})\2(?=\d{4}(?!\w))")),
     ("kanji_date", re.compile(r"([\d〇一二三四五六七八九十]+)月([\d〇一二三四五六七八九十]+)日")),
     ("kanji_month", re.compile(r"([\d〇一二三四五六七八九十]+)月")),
+    ("kanji_weekday", re.compile("([月火水木金土日])曜日?")),
     ("day_month", re.compile(rf"(?<![\w.,])(\d{{1,2}})(?:st|nd|rd|th|er|\.|º)?(?:\s+(?:of|de))?\s+({_MONTH})(?!\w)")),
     ("month_day", re.compile(rf"(?<!\w)({_MONTH})\.?\s+(?:the\s+)?(\d{{1,2}})(?:st|nd|rd|th)?(?![\w:.,]?\d|\w)")),
     ("month_year", re.compile(rf"(?<!\w)({_MONTH})(?=\.?,?\s+(?:de\s+)?\d{{4}}(?!\w))")),
@@ -187,16 +193,23 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("code", re.compile(rf"(?<!{_LATIN}){_LATIN}+(?:[-_./:@]{_LATIN}+)*")),
     ("number", re.compile(rf"(?<!{_LATIN}){_NUMBER}(?=(?:s|st|nd|rd|th|{_UNIT})?(?!{_LATIN}))")),
     ("number_word", re.compile(rf"(?<!\w)(?:{_NUMBER_WORD})(?!\w)")),
+    ("named_hour", re.compile(rf"(?<!\w)(?:{'|'.join(_NAMED_HOURS)})(?!\w)")),
     ("kanji_number", re.compile("[〇零一二三四五六七八九十百千万億]+")),
 )  # fmt: skip
-_UNIT_AFTER = re.compile(rf"[\s-]*(?:({_UNIT})|per cent|pour cent|por ciento)(?![a-z])")
+_UNIT_AFTER = re.compile(rf"[\s-]*(?:({_UNIT})|per cent|pour cent|por ciento|kilowatt hours)(?:\s+celsius)?(?![a-z])")
 _UNIT_BEFORE = re.compile(r"([£€$¥])\s?\Z")
 _NUMBERED = re.compile(r"^[^\S\n]*(?:\d{1,3}[.)]|\(\d{1,3}\))(?=\s)", re.M)  # the numbers of a list say nothing
 _NO_CODE = re.compile(rf"\d[\d.,]*(?:-[^\W\d_]{{3,}}|-?(?:s|st|nd|rd|th|{_UNIT}))")  # 24-hour, 5km, 16th
 _NAMES_A_PASSAGE = re.compile(r"(?:passages?|sources?|documents?|contexts?|chunks?|quellen?|abschnitte?)\s*\Z")
 _HIRAGANA = re.compile("[\u3041-\u309f]")  # a pair with one of these is grammar
 _SENTENCE_START = re.compile(r"(?:\A|[.!?:\u2026\n\u201c\u201e\"(>*#-])[\s\"'\u201c\u201e*_(]*\Z")
-_GERMAN = frozenset("der die das und ist im den dem ein eine nicht wurde mit von für auf des zu sich er sie".split())
+_GERMAN = frozenset(
+    (
+        "der die das und ist im den dem ein eine einer nicht wurde mit von für auf des zu sich er sie aus wer wie wo "
+        "was wann warum welche welcher welches welchem welchen sind ihre ihrer ihr sein seine hat haben wird werden "
+        "vom zum zur bei nach über durch als auch nur noch wir ich man dass kein keine"
+    ).split()
+)
 _MANY_GERMAN = 0.12
 
 
@@ -206,7 +219,7 @@ def find_facts(text: str) -> list[Fact]:
     Examples
     --------
     >>> [(fact.kind, sorted(fact.forms)) for fact in find_facts("He paid 1,200 euros on 28 October.")]
-    [('word', ['paid']), ('number', ['n:1.2', 'n:1200']), ('word', ['euros']), ('date', ['d:10-28'])]
+    [('word', ['paid']), ('number', ['n:1.2', 'n:1200']), ('date', ['d:10-28'])]
     """
     folded = _fold_in_place(text)
     rest = _NUMBERED.sub(lambda match: " " * len(match.group()), folded)
@@ -219,8 +232,11 @@ def find_facts(text: str) -> list[Fact]:
             if fact is None:
                 continue
             facts.append(fact)
-            pieces += [rest[position : match.start()], "\x00" * (match.end() - match.start())]
-            position = match.end()
+            end = match.end()
+            if fact.unit and (unit := _UNIT_AFTER.match(rest, end)):  # part of the number, not a word of its own
+                end = unit.end()
+            pieces += [rest[position : match.start()], "\x00" * (end - match.start())]
+            position = end
         rest = "".join([*pieces, rest[position:]])
     facts += _words(text, rest)
     return sorted(facts, key=lambda fact: (fact.start, fact.end))
@@ -231,7 +247,9 @@ def _read(name: str, match: re.Match[str], rest: str, text: str) -> Fact | None:
     kind: Kind = "number"
     unit = ""
     forms: set[str] = set()
-    if name in ("iso", "dotted", "kanji_date", "day_month", "month_day", "month_year", "month", "kanji_month"):
+    if name == "kanji_weekday":
+        kind, forms = "date", {f"w:{1 + '月火水木金土日'.index(match.group(1))}"}
+    elif name in ("iso", "dotted", "kanji_date", "day_month", "month_day", "month_year", "month", "kanji_month"):
         kind, forms = "date", _date_forms(name, match, text)
     elif name in ("time", "hour"):
         forms = _time_forms(match)
@@ -241,6 +259,9 @@ def _read(name: str, match: re.Match[str], rest: str, text: str) -> Fact | None:
         value = _NUMBER_WORDS[match.group()]
         kind = "number" if value > 2 else "word"  # two things may be counted in other words: both, a pair
         forms = {f"n:{value}"}
+    elif name == "named_hour":
+        hour = _NAMED_HOURS[match.group()]
+        kind, forms = "word", {match.group(), f"n:{hour}", f"n:{hour % 24}", f"t:{hour}:00", f"t:{hour % 24}:00"}
     elif name == "kanji_number":
         value = _kanji_value(match.group())
         forms = {f"n:{value}"} if value > 2 else set()
@@ -332,7 +353,7 @@ def _kanji_value(run: str) -> int:
 
 def _unit_of(rest: str, match: re.Match[str]) -> str:
     if after := _UNIT_AFTER.match(rest, match.end()):
-        return _UNITS[after.group(1)] if after.group(1) else "percent"
+        return _UNITS[after.group(1)] if after.group(1) else "kwh" if "watt" in after.group() else "percent"
     before = _UNIT_BEFORE.search(rest, max(0, match.start() - 2), match.start())
     return _UNITS[before.group(1)] if before else ""
 
@@ -342,16 +363,20 @@ def _words(text: str, rest: str) -> Iterator[Fact]:
     spans = [(start, end, tokens) for start, end, tokens in word_spans(text) if "\x00" not in rest[start:end]]
     content = set(content_words([*(tokens[0] for _, _, tokens in spans), "\x00"]))  # \x00: never all of them
     capital = [text[start].isupper() for start, _, _ in spans]
+    first = [_SENTENCE_START.search(text, max(0, start - 12), start) is not None for start, _, _ in spans]
     german = sum(tokens[0] in _GERMAN for _, _, tokens in spans) >= max(1.0, _MANY_GERMAN * len(spans))
+
+    def stands_beside_a_name(i: int, other: int) -> bool:
+        if not 0 <= other < len(spans) or not capital[other] or first[other]:
+            return False
+        return text[spans[min(i, other)][1] : spans[max(i, other)][0]].isspace()
+
     for i, (start, end, tokens) in enumerate(spans):
         if tokens[0] not in content or (len(tokens[0]) == 1 and tokens[0].isascii()) or _HIRAGANA.search(tokens[0]):
             continue
         if day := _WEEKDAYS.get(tokens[0]) or _WEEKDAYS.get(tokens[0].removesuffix("s")):
             yield Fact("date", start, end, frozenset({f"w:{day}"}))
             continue
-        beside = (i > 0 and capital[i - 1] and text[spans[i - 1][1] : start].isspace()) or (
-            i + 1 < len(spans) and capital[i + 1] and text[end : spans[i + 1][0]].isspace()
-        )
-        first = _SENTENCE_START.search(text, max(0, start - 12), start) is not None
-        is_name = capital[i] and not first and (beside or not german)
+        in_name = stands_beside_a_name(i, i - 1) or stands_beside_a_name(i, i + 1)
+        is_name = capital[i] and not first[i] and (in_name or not german)
         yield Fact("name" if is_name else "word", start, end, frozenset(tokens[:1]))

@@ -10,9 +10,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from autocontext.datatypes import Evidence, LeftOut, Prompt, PromptPart, Support
+from autocontext.datatypes import Evidence, LeftOut, Prompt, PromptPart, Support, Turn
 from autocontext.errors import BudgetError, SettingsError
 
+HISTORY = "The conversation so far, which tells what the question refers to. It is not a source:\n"
 CONTEXT_START, CONTEXT_END, SEPARATOR = "--- CONTEXT ---", "--- END CONTEXT ---", "---"
 
 
@@ -75,6 +76,8 @@ def build_prompt(
     max_chunks: int,
     max_tokens: int,
     count_tokens: Callable[[str], int],
+    history: Sequence[Turn] = (),
+    searched: str = "",
 ) -> Prompt:
     """Fill a template with the question and the best evidence that fits.
 
@@ -84,6 +87,10 @@ def build_prompt(
         Best first. All of it is either in the prompt or in its ``left_out``.
     max_chunks, max_tokens
         At most so many chunks and so many tokens, all parts together.
+    history
+        Earlier turns, oldest first: the newest that fit into a third of what the rules and the question leave.
+    searched
+        What was searched for, if it is not the question.
 
     Raises
     ------
@@ -106,6 +113,10 @@ def build_prompt(
     free = max_tokens - sum(fixed.values())
     if free < 0:
         raise BudgetError(max_tokens - free, max_tokens)
+    past, kept = _history(history, free // 3, count_tokens)
+    if kept:
+        fixed = {"rules": fixed.pop("rules"), "history": count_tokens(past), **fixed}
+        free -= fixed["history"]
     blocks: list[str] = []
     taken: list[Evidence] = []
     left_out: list[LeftOut] = []
@@ -125,7 +136,7 @@ def build_prompt(
             free -= cost
             fixed["context"] += cost
     return Prompt(
-        text="".join([rules, opening, *blocks, closing, ask]),
+        text="".join([rules, past, opening, *blocks, closing, ask]),
         question=question,
         parts=tuple(PromptPart(name, tokens) for name, tokens in fixed.items()),
         tokens=sum(fixed.values()),
@@ -134,7 +145,24 @@ def build_prompt(
         left_out=tuple(left_out),
         support=support,
         numbered=form.labelled,
+        searched=searched or question,
+        history=tuple(kept),
+        history_left_out=tuple(history[: len(history) - len(kept)]),
     )
+
+
+def _history(history: Sequence[Turn], budget: int, count_tokens: Callable[[str], int]) -> tuple[str, Sequence[Turn]]:
+    """Return the newest turns that fit, as text and as they are: whole turns, the oldest go first."""
+    for first in range(len(history)):
+        text = "".join([HISTORY, *map(_turn, history[first:]), "\n"])
+        if count_tokens(text) <= budget:
+            return text, history[first:]
+    return "", ()
+
+
+def _turn(turn: Turn) -> str:
+    answer = f"Answer: {turn.answer.strip()}\n" if turn.answer.strip() else ""
+    return neutralise(f"Question: {turn.question.strip()}\n{answer}")
 
 
 def _block(item: Evidence, number: int | None) -> str:

@@ -22,14 +22,29 @@ HEAVY = (
     "tiktoken",
     "tokenizers",
     "httpx",
+    "markdown_it",
 )
 # Lowest first; a module imports from lower layers only. What is not named here is a part.
 LAYERS = [
     {"errors", "datatypes"},
     {"settings", "protocols", "tokenizing", "sentences", "llm_errors"},
-    {"chunking", "encoders", "fusion", "support", "prompt", "tokens", "llm", "loaders", "retrievers", "stores"},
+    {"facts"},
+    {
+        "citations",
+        "conversation",
+        "chunking",
+        "encoders",
+        "fusion",
+        "support",
+        "prompt",
+        "tokens",
+        "llm",
+        "loaders",
+        "retrievers",
+        "stores",
+    },
     {"answer", "snapshot"},
-    {"engine"},
+    {"engine", "transcript"},
     {"__init__"},
     {"__main__", "ui"},
 ]

@@ -22,6 +22,7 @@ from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError
 from autocontext.loaders import is_hidden, suffix_of, suffixes
 from autocontext.ui.jobs import AnswerJob, IndexJob
+from autocontext.ui.talk import Talk
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "data"
@@ -63,6 +64,7 @@ class UiState:
     api_base: str = field(default_factory=lambda: os.environ.get("AUTOCONTEXT_API_BASE", ""))
     api_key: str = field(default="", repr=False)
     answer_tokens: int = 512
+    talk: Talk = field(default_factory=Talk)
     _searched: tuple[str, int, int] | None = None
     _searched_chunks: tuple[Chunk, ...] = ()
 
@@ -122,9 +124,12 @@ class UiState:
         for name in names:
             self.files.pop(name, None)
         self.prompt, self._searched, self._searched_chunks = None, None, ()  # a removed text stays nowhere
+        if self.talk.forget(names):
+            self.notice = "The conversation is cleared: it quoted a document that you removed."
         if not self.engine.documents:
             self.stop_answer()
             self.answer_job = None
+            self.talk.clear()
 
     def _take(self, report: Report) -> None:
         for row in report:
@@ -160,13 +165,16 @@ class UiState:
         if self.prompt is None:
             return
         self.stop_answer()
-        options = ModelOptions(
+        self.answer_job = AnswerJob(self.prompt, fit_context(self.prompt, self.model_options()))
+
+    def model_options(self) -> ModelOptions:
+        """Return the chosen model with its address, key and answer length."""
+        return ModelOptions(
             model=self.model.strip(),
             api_base=self.api_base.strip() or None,
             api_key=self.api_key.strip() or None,
             max_tokens=self.answer_tokens,
         )
-        self.answer_job = AnswerJob(self.prompt, fit_context(self.prompt, options))
 
     def stop_answer(self) -> None:
         """Stop the answer that is arriving; what has come stays."""
