@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from autocontext.answer import Answer
 from autocontext.datatypes import ModelOptions, Prompt
@@ -19,6 +20,7 @@ from autocontext.errors import AutoContextError, SettingsError
 from autocontext.model_server import list_models
 from autocontext.settings import ChunkOptions, Settings
 from autocontext.templates import TEMPLATES, read_template
+from autocontext.transcript import to_markdown
 
 KEY_VARIABLE = "AUTOCONTEXT_API_KEY"
 
@@ -123,6 +125,10 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Without --model each answer is the prompt itself, to be pasted elsewhere.",
     )
     chat.add_argument("--model", metavar="NAME", help="litellm's name of a model")
+    chat.add_argument(
+        "--rewrite", action="store_true", help="let the model put follow-up questions in full before they are searched"
+    )
+    chat.add_argument("--export", metavar="FILE", help="write the conversation with its sources to a Markdown file")
     chat.set_defaults(run=_chat)
 
     models = commands.add_parser("models", parents=[model], help="list the models of a server")
@@ -209,12 +215,12 @@ def _get_prompt(ac: AutoContext, question: str, parsed: argparse.Namespace) -> P
 
 
 def _ask(parsed: argparse.Namespace) -> int:
-    _answer(_open(parsed), parsed.question, parsed)
+    ac = _open(parsed)
+    _print_answer(ac, ac.ask(parsed.question, model=parsed.model, options=_options(parsed)), parsed)
     return 0
 
 
-def _answer(ac: AutoContext, question: str, parsed: argparse.Namespace) -> None:
-    answer = ac.ask(question, model=parsed.model, options=_options(parsed))
+def _print_answer(ac: AutoContext, answer: Answer, parsed: argparse.Namespace) -> None:
     if answer.prompt.max_tokens < ac.settings.max_tokens:
         _tell(ac.plan(_options(parsed)).note)
     _judged(answer.prompt)
@@ -224,26 +230,22 @@ def _answer(ac: AutoContext, question: str, parsed: argparse.Namespace) -> None:
     finally:
         if answer.text:
             _put("")
-    _tell_sources(answer)
+    for citation in answer.citations:
+        if citation.evidence is not None:
+            _tell(f"[{citation.number}] {citation.evidence.chunk.document}, {citation.evidence.chunk.place}")
+    for finding in answer.check.findings:
+        _tell(finding)
     if answer.unseen:
         _tell(answer.unseen)
     if not answer.complete:
         _tell("The answer is not complete: it reached its length. Allow a longer one with --answer-tokens.")
     if answer.usage is not None:
-        _tell(answer.usage.told(parsed.model))
-
-
-def _tell_sources(answer: Answer) -> None:
-    for citation in answer.citations:
-        if citation.evidence is None:
-            _tell(f"[{citation.number}] is not in the prompt: the model made it up.")
-        else:
-            chunk = citation.evidence.chunk
-            _tell(f"[{citation.number}] {chunk.document}, {chunk.place}")
+        _tell(answer.usage.told(answer.options.model))
 
 
 def _chat(parsed: argparse.Namespace) -> int:
     ac = _open(parsed)
+    talk: list[Answer] = []
     _tell("Ask a question; quit ends.")
     while True:
         if sys.stdin.isatty():
@@ -255,12 +257,36 @@ def _chat(parsed: argparse.Namespace) -> int:
         if not question:
             continue
         try:
-            if parsed.model:
-                _answer(ac, question, parsed)
-            else:
-                _put(str(_judged(_get_prompt(ac, question, parsed))))
+            _chat_turn(ac, question, talk, parsed)
         except AutoContextError as error:  # the talk goes on
             _tell(f"autocontext: {error}")
+        if parsed.export:
+            Path(parsed.export).write_text(to_markdown(talk), "utf-8")
+
+
+def _chat_turn(ac: AutoContext, question: str, talk: list[Answer], parsed: argparse.Namespace) -> None:
+    """Answer one question and add it to the talk, also if its answer breaks off."""
+    history = [answer.turn for answer in talk]
+    searched = None
+    if parsed.rewrite and parsed.model:
+        searched = ac.rewrite(question, history, model=parsed.model, options=_options(parsed))
+    answer = ac.ask(
+        question,
+        model=parsed.model or "",
+        options=_options(parsed),
+        history=history,
+        searched=searched,
+    )
+    talk.append(answer)
+    prompt = answer.prompt
+    if prompt.searched != prompt.question:
+        _tell(f"searched for: {prompt.searched}")
+    if prompt.history_left_out:
+        _tell(f"{len(prompt.history_left_out)} of {len(history)} earlier turns do not fit into the prompt.")
+    if parsed.model:
+        _print_answer(ac, answer, parsed)
+    else:
+        _put(str(_judged(prompt)))
 
 
 def _models(parsed: argparse.Namespace) -> int:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from autocontext.budget import what_was_cut
-from autocontext.datatypes import Citation, ModelOptions, Piece, Prompt, Usage
+from autocontext.citations import AnswerCheck, check_answer, find_citations, strip_citations
+from autocontext.conversation import read_rewriting, rewriting_prompt
+from autocontext.datatypes import Citation, ModelOptions, Piece, Prompt, Turn, Usage
 from autocontext.errors import ModelError
 from autocontext.llm import stream_answer
 
-_CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
+_REWRITING_TOKENS = 200
 
 
 class Answer:
@@ -89,14 +91,29 @@ class Answer:
         """Each passage number that the text cites, once, in order of first mention, with its evidence if it exists."""
         return find_citations(self.text, self.prompt)
 
+    @property
+    def check(self) -> AnswerCheck:
+        """What each sentence of the text rests on, and what stands in no passage."""
+        return check_answer(self.text, self.prompt)
 
-def find_citations(text: str, prompt: Prompt) -> tuple[Citation, ...]:
-    """Return the passages that `text` cites as ``[n]`` or ``[n, m]``; a number without a passage has no evidence.
+    @property
+    def turn(self) -> Turn:
+        """Question and answer, for the `history` of the next question."""
+        evidence = self.prompt.evidence
+        numbers = dict.fromkeys(n for sentence in self.check.sentences for n in sentence.passages)
+        sources = tuple(evidence[n - 1] for n in numbers) if self.text else evidence
+        return Turn(self.prompt.question, strip_citations(self.text), sources)
 
-    Nothing is a citation where the prompt does not number its passages.
+
+def rewrite_question(question: str, history: Sequence[Turn], options: ModelOptions) -> str:
+    """Ask a model to put a follow-up question so that it stands alone; the question itself if it says nothing useful.
+
+    Raises
+    ------
+    ModelError
+        If no answer is to be had.
     """
-    if not prompt.numbered:
-        return ()
-    numbers = dict.fromkeys(int(number) for group in _CITATION.findall(text) for number in re.findall(r"\d+", group))
-    count = len(prompt.evidence)
-    return tuple(Citation(n, prompt.evidence[n - 1] if 1 <= n <= count else None) for n in numbers)
+    if not history:
+        return question
+    pieces = stream_answer(rewriting_prompt(question, history), replace(options, max_tokens=_REWRITING_TOKENS))
+    return read_rewriting("".join(piece.text for piece in pieces if piece.kind == "text"), question)

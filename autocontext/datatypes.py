@@ -149,8 +149,25 @@ class Support:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """A question of a conversation with what was answered.
+
+    Attributes
+    ----------
+    answer
+        Without ``[n]``, since these are numbers in another prompt; "" where there was none.
+    sources
+        The passages that the answer cited or matched; where there was no answer, those that were found.
+    """
+
+    question: str
+    answer: str = ""
+    sources: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PromptPart:
-    """One part of a prompt (``"rules"``, ``"context"``, ``"question"``) and its tokens."""
+    """One part of a prompt (``"rules"``, ``"history"``, ``"context"``, ``"question"``) and its tokens."""
 
     name: str
     tokens: int
@@ -186,6 +203,12 @@ class Prompt:
         The verdict on the whole search.
     numbered
         Whether the passages carry their numbers, so that an answer can cite them.
+    searched
+        What was searched for: the question, or what stands for it in a conversation.
+    history
+        The earlier turns in the prompt, oldest first.
+    history_left_out
+        The earlier turns that did not fit, oldest first.
     """
 
     text: str
@@ -197,6 +220,9 @@ class Prompt:
     left_out: tuple[LeftOut, ...]
     support: Support
     numbered: bool = True
+    searched: str = ""
+    history: tuple[Turn, ...] = ()
+    history_left_out: tuple[Turn, ...] = ()
 
     def __str__(self) -> str:
         return self.text

@@ -17,10 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from autocontext import loaders, retrievers
-from autocontext.answer import Answer
+from autocontext.answer import Answer, rewrite_question
 from autocontext.budget import Budget, fit_context, plan_budget
 from autocontext.chunking import CountTokens, chunk_document, estimate_tokens
-from autocontext.datatypes import Chunk, Document, Evidence, FileReport, FileStatus, ModelOptions, Prompt, Report
+from autocontext.conversation import search_question
+from autocontext.datatypes import Chunk, Document, Evidence, FileReport, FileStatus, ModelOptions, Prompt, Report, Turn
 from autocontext.encoders import SentenceTransformerEncoder, default_encoder
 from autocontext.errors import EncoderError, LoadError, SettingsError
 from autocontext.fusion import fuse
@@ -238,7 +239,15 @@ class AutoContext:
         """Return the `num_results` best chunks, best first, each with what every retriever said of it."""
         return self._search(self._snapshot, loaders.clean_text(question)[0], num_results)[:num_results]
 
-    def get_prompt(self, question: str, num_results: int | None = None, max_tokens: int | None = None) -> Prompt:
+    def get_prompt(
+        self,
+        question: str,
+        num_results: int | None = None,
+        max_tokens: int | None = None,
+        *,
+        history: Sequence[Turn] = (),
+        searched: str | None = None,
+    ) -> Prompt:
         """Return the prompt for a question, with what is in it, what was left out, and the verdict on it.
 
         Parameters
@@ -247,6 +256,11 @@ class AutoContext:
             Chunks in the prompt at most; None takes the settings' number.
         max_tokens
             Its token budget, never exceeded; None takes the settings' budget.
+        history
+            The conversation so far, oldest turn first: a question that does not stand alone is searched with what the
+            talk is about, and the newest turns that fit go into the prompt. ``Answer.turn`` makes one.
+        searched
+            What to search for, and judge, instead of the question; None lets the history decide.
 
         Raises
         ------
@@ -255,18 +269,19 @@ class AutoContext:
         """
         wanted = self.settings.num_results if num_results is None else num_results
         question = loaders.clean_text(question)[0]
+        searched = loaders.clean_text(searched)[0] if searched else search_question(question, history)
         snapshot = self._snapshot
-        found = self._search(snapshot, question, wanted)
+        found = self._search(snapshot, searched, wanted)
         near = [
             item for n, item in enumerate(found) if n < wanted or any(hit.rank <= wanted for hit in item.hits.values())
         ]
         index = self._bm25(snapshot)
         support = judge(
-            question,
+            searched,
             found,
             document_frequency=index.document_frequency,
             n_chunks=index.corpus_size,
-            trust=self._retriever(snapshot, "dense").trust(question) if found and "dense" in self.retrievers else 0.0,
+            trust=self._retriever(snapshot, "dense").trust(searched) if found and "dense" in self.retrievers else 0.0,
         )
         return build_prompt(
             question,
@@ -276,6 +291,8 @@ class AutoContext:
             max_chunks=wanted,
             max_tokens=self.settings.max_tokens if max_tokens is None else max_tokens,
             count_tokens=count_tokens,
+            history=history,
+            searched=searched,
         )
 
     def ask(
@@ -288,6 +305,8 @@ class AutoContext:
         num_results: int | None = None,
         max_tokens: int | None = None,
         options: ModelOptions | None = None,
+        history: Sequence[Turn] = (),
+        searched: str | None = None,
     ) -> Answer:
         """Return the answer of a language model, as an iterator of its text pieces; the model is asked on iteration.
 
@@ -300,6 +319,8 @@ class AutoContext:
             See `ModelOptions`; where given, they take the place of what `options` says of them.
         options
             Temperature, length, time limits and context size.
+        num_results, max_tokens, history, searched
+            As in `get_prompt`.
 
         Raises
         ------
@@ -311,13 +332,34 @@ class AutoContext:
         given = options or ModelOptions(model=model)
         given = replace(given, model=model, api_base=api_base or given.api_base, api_key=api_key or given.api_key)
         budget = self.plan(given, max_tokens)
-        prompt = self.get_prompt(question, num_results=num_results, max_tokens=budget.max_tokens)
+        prompt = self.get_prompt(question, num_results, budget.max_tokens, history=history, searched=searched)
         return Answer(prompt, fit_context(prompt, given, budget.size))
 
     def plan(self, options: ModelOptions, max_tokens: int | None = None) -> Budget:
         """Return how many tokens a prompt for this model may have, and why; see `autocontext.budget.Budget`."""
         wanted = self.settings.max_tokens if max_tokens is None else max_tokens
         return plan_budget(wanted, options, find_context_size(options))
+
+    @staticmethod
+    def rewrite(
+        question: str,
+        history: Sequence[Turn],
+        model: str,
+        api_base: str | None = None,
+        api_key: str | None = None,
+        *,
+        options: ModelOptions | None = None,
+    ) -> str:
+        """Let a model put a follow-up question so that it stands alone: one call, for the `searched` of `ask`.
+
+        Raises
+        ------
+        ModelError
+            If no answer is to be had.
+        """
+        given = options or ModelOptions(model=model)
+        given = replace(given, model=model, api_base=api_base or given.api_base, api_key=api_key or given.api_key)
+        return rewrite_question(question, history, given)
 
     @staticmethod
     def matched_spans(question: str, text: str) -> list[tuple[int, int]]:

@@ -10,10 +10,11 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 
-from autocontext.datatypes import Evidence, LeftOut, Prompt, PromptPart, Support
+from autocontext.datatypes import Evidence, LeftOut, Prompt, PromptPart, Support, Turn
 from autocontext.errors import BudgetError
 from autocontext.templates import CONTEXT_MARKER, DASH, find_template
 
+HISTORY = "The conversation so far, which tells what the question refers to. It is not a source:\n"
 SEPARATOR = "---"
 _SEPARATOR_LINE = re.compile(rf"^([^\S\n]*){DASH}{{3,}}([^\S\n]*)$", re.M)
 _LABEL = re.compile(r"^([^\S\n]*)\[(\d{1,3})\](?= \()", re.M)  # looks like the label of a passage
@@ -64,6 +65,8 @@ def build_prompt(
     max_chunks: int,
     max_tokens: int,
     count_tokens: Callable[[str], int],
+    history: Sequence[Turn] = (),
+    searched: str = "",
 ) -> Prompt:
     """Fill a template with the question and the best evidence that fits.
 
@@ -75,6 +78,10 @@ def build_prompt(
         Name or text of a template; see ``autocontext.templates``.
     max_chunks, max_tokens
         At most so many chunks and so many tokens, all parts together.
+    history
+        Earlier turns, oldest first: the newest that fit into a third of what the rules and the question leave.
+    searched
+        What was searched for, if it is not the question.
 
     Raises
     ------
@@ -96,6 +103,10 @@ def build_prompt(
     free = max_tokens - sum(fixed.values())
     if free < 0:
         raise BudgetError(max_tokens - free, max_tokens)
+    past, kept = _history(history, free // 3, count_tokens)
+    if kept:
+        fixed = {"rules": fixed.pop("rules"), "history": count_tokens(past), **fixed}
+        free -= fixed["history"]
     blocks: list[str] = []
     taken: list[Evidence] = []
     left_out: list[LeftOut] = []
@@ -115,7 +126,7 @@ def build_prompt(
             free -= cost
             fixed["context"] += cost
     return Prompt(
-        text="".join([rules, opening, *blocks, closing, ask]),
+        text="".join([rules, past, opening, *blocks, closing, ask]),
         question=question,
         parts=tuple(PromptPart(name, tokens) for name, tokens in fixed.items()),
         tokens=sum(fixed.values()),
@@ -124,6 +135,9 @@ def build_prompt(
         left_out=tuple(left_out),
         support=support,
         numbered=form.numbered,
+        searched=searched or question,
+        history=tuple(kept),
+        history_left_out=tuple(history[: len(history) - len(kept)]),
     )
 
 
@@ -131,6 +145,20 @@ def _code(question: str, evidence: Sequence[Evidence]) -> str:
     """Return a code that no document can foresee, as it depends on all that was found; the same for the same search."""
     text = "\0".join([question, *(item.chunk.text for item in evidence)])
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+
+
+def _history(history: Sequence[Turn], budget: int, count_tokens: Callable[[str], int]) -> tuple[str, Sequence[Turn]]:
+    """Return the newest turns that fit, as text and as they are: whole turns, the oldest go first."""
+    for first in range(len(history)):
+        text = "".join([HISTORY, *map(_turn, history[first:]), "\n"])
+        if count_tokens(text) <= budget:
+            return text, history[first:]
+    return "", ()
+
+
+def _turn(turn: Turn) -> str:
+    answer = f"Answer: {turn.answer.strip()}\n" if turn.answer.strip() else ""
+    return neutralise(f"Question: {turn.question.strip()}\n{answer}")
 
 
 def _block(item: Evidence, number: int | None) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from autocontext.answer import find_citations
 from autocontext.budget import fit_context
+from autocontext.citations import find_citations
 from autocontext.datatypes import ModelOptions
 from autocontext.errors import ModelError
 from tests.fake_llm import ANSWER, FakeLLM

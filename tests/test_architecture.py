@@ -22,12 +22,16 @@ HEAVY = (
     "tiktoken",
     "tokenizers",
     "httpx",
+    "markdown_it",
 )
 # Lowest first; a module imports from lower layers only. What is not named here is a part.
 LAYERS = [
     {"errors", "datatypes"},
     {"settings", "protocols", "tokenizing", "sentences", "templates", "llm_errors", "allowed", "model_table"},
+    {"facts"},
     {
+        "citations",
+        "conversation",
         "chunking",
         "encoders",
         "fusion",
@@ -42,7 +46,7 @@ LAYERS = [
     },
     {"budget"},
     {"answer", "snapshot"},
-    {"engine"},
+    {"engine", "transcript"},
     {"__init__"},
     {"__main__", "ui"},
 ]

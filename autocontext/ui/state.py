@@ -23,6 +23,7 @@ from autocontext.errors import AutoContextError
 from autocontext.loaders import is_hidden, suffix_of, suffixes
 from autocontext.model_server import find_context_size
 from autocontext.ui.jobs import AnswerJob, IndexJob
+from autocontext.ui.talk import Talk
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "data"
@@ -81,6 +82,7 @@ class UiState:
     models_taken: int = 0
     favourites: list[ModelOptions] = field(default_factory=list)
     test_job: AnswerJob | None = None
+    talk: Talk = field(default_factory=Talk)
     _size: tuple[ModelOptions, ContextSize | None] | None = None
     _searched: tuple[str, int, int, str] | None = None
     _searched_chunks: tuple[Chunk, ...] = ()
@@ -141,9 +143,12 @@ class UiState:
         for name in names:
             self.files.pop(name, None)
         self.prompt, self._searched, self._searched_chunks = None, None, ()  # a removed text stays nowhere
+        if self.talk.forget(names):
+            self.notice = "The conversation is cleared: it quoted a document that you removed."
         if not self.engine.documents:
             self.stop_answer()
             self.answer_job = None
+            self.talk.clear()
 
     def _take(self, report: Report) -> None:
         for row in report:
