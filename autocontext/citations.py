@@ -23,6 +23,7 @@ from autocontext.tokenizing import fold, tokenize
 
 SentenceStatus = Literal["cited", "matched", "unmatched", "nothing to check", "not in the documents"]
 
+_FENCED = re.compile(r"^[^\S\n]*(```|~~~).*?(?:^[^\S\n]*\1|\Z)", re.M | re.S)
 CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 _MATCHED_FROM = 0.5  # share of what a sentence's facts weigh that one passage holds
 _MANY_WORDS_MISSING = 0.5
@@ -125,6 +126,11 @@ class AnswerCheck:
         return bool(stated) and all(sentence.status == "not in the documents" for sentence in stated)
 
     @property
+    def passages(self) -> tuple[int, ...]:
+        """The passages that it cites or matches, each once, in order."""
+        return tuple(dict.fromkeys(number for sentence in self.sentences for number in sentence.passages))
+
+    @property
     def not_found(self) -> tuple[str, ...]:
         """What stands in no passage, each once, in order."""
         found = [self.text[start:end] for sentence in self.sentences for start, end in sentence.not_found]
@@ -147,9 +153,7 @@ class AnswerCheck:
     @property
     def findings(self) -> tuple[str, ...]:
         """All there is to tell, each as a sentence; empty for an answer whose every fact stands where it says."""
-        told = [
-            f"[{c.number}] is not in the prompt: the model made it up." for c in self.citations if not c.evidence
-        ]
+        told = [f"[{c.number}] is not in the prompt: the model made it up." for c in self.citations if not c.evidence]
         if self.not_found:
             told.append(f"Not found in the passages: {', '.join(self.not_found)}.")
         told += [f"{text!r} does not stand in {cited}, but in {others}." for text, cited, others in self.elsewhere]
@@ -194,9 +198,10 @@ def check_answer(text: str, prompt: Prompt) -> AnswerCheck:
     passages = [_Passage.read(f"{e.chunk.document}\n{e.chunk.heading}\n{e.chunk.text}") for e in prompt.evidence]
     known = _Passage.read("\n".join([prompt.question, prompt.searched, *(turn.question for turn in prompt.history)]))
     weights = _weights(passages)
-    spans = _checkable_spans(text)
-    cited = _citations_by_sentence(text, spans, len(passages)) if prompt.numbered else [()] * len(spans)
-    bare = CITATION.sub(lambda match: " " * len(match.group()), text) if prompt.numbered else text
+    prose = _blank(_FENCED, text)  # code is no claim
+    spans = _checkable_spans(prose)
+    cited = _citations_by_sentence(prose, spans, len(passages)) if prompt.numbered else [()] * len(spans)
+    bare = _blank(CITATION, prose) if prompt.numbered else prose
     language = _language(tokenize(bare))
     read = [_Sentence.read(bare, span, known, language) for span in spans]
     sentences = tuple(
@@ -312,9 +317,15 @@ def _weights(passages: Sequence[_Passage]) -> Counter[str]:
     return Counter(form for passage in passages for form in passage.forms | passage.words)
 
 
+def _blank(pattern: re.Pattern[str], text: str) -> str:
+    """Return `text` with blanks where the pattern matches, all offsets as they were."""
+    return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
 def _checkable_spans(text: str) -> list[tuple[int, int]]:
-    """Return the sentences of `text`, also those of a line of a table or list, without code fences' marks."""
-    return [(start, end) for start, end in sentence_spans(text) if any(char.isalnum() for char in text[start:end])]
+    """Return the sentences of `text`, also those of a line of a table or list; not what holds nothing but ``[n]``."""
+    said = _blank(CITATION, text)
+    return [(start, end) for start, end in sentence_spans(text) if any(char.isalnum() for char in said[start:end])]
 
 
 def _citations_by_sentence(text: str, spans: Sequence[tuple[int, int]], count: int) -> list[tuple[int, ...]]:
