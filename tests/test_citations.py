@@ -65,7 +65,9 @@ def test_each_sentence_is_told_what_it_rests_on(prompt: Prompt, text: str, expec
 
 
 def test_a_unit_that_the_passages_give_otherwise_is_not_found(make_context) -> None:
-    prompt = make_context({"a.txt": "The guarantee of seven years is void without service."}).get_prompt("How long is the guarantee?")
+    prompt = make_context({"a.txt": "The guarantee of seven years is void without service."}).get_prompt(
+        "How long is the guarantee?"
+    )
     assert check_answer("It lasts 7 years.", prompt).not_found == ()
     assert check_answer("It lasts 7 months.", prompt).not_found == ("7",)
 

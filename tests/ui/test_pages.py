@@ -775,14 +775,11 @@ def test_a_hostile_answer_reaches_no_markdown_raw(session, llm: FakeLLM, hostile
 
     at = ask_model(ask(session(SALT), SALT_QUESTION), "openai/ok", llm.openai_base)
 
-    shown = sent(at, without=RAW_KINDS)
-    assert "See " in shown
-    if hostile.startswith("<"):
-        assert not any(element.proto.allow_html for element in at.markdown)  # then Streamlit shows it as text
-    elif hostile.startswith(":"):
-        assert not re.search(r"(?<!\\):\S*red\S*\[", shown)
-    else:
-        assert hostile not in shown
+    assert hostile not in sent(at, without=RAW_KINDS)
+    assert answers(at)[0].startswith(f"See {hostile} [1]."), "it is shown as it is"
+    (markup,) = (element.value for element in at.html if element.value.startswith('<div class="answer">'))
+    assert set(re.findall(r"<(\w+)", markup)) <= {"div", "p", "a", "mark", "span"}
+    assert set(re.findall(r'href="([^"]*)"', markup)) <= {"#passage-1"}
 
 
 def test_a_hostile_model_name_reaches_no_markdown_raw(session, llm: FakeLLM) -> None:
@@ -819,3 +816,147 @@ def test_a_removed_text_stays_nowhere_in_the_session() -> None:
     assert "801" in str(state.prompt)
     state.remove(["a.txt"])
     assert "801" not in repr(state)
+
+
+# ---- the Chat page ---------------------------------------------------------------------------------------------------
+
+TALK = {
+    "notes/econ.txt": "Pauli Blendergast says that economics is bullshit. He was born in a canal town in 1961.",
+    "notes/salt.txt": "Salt melts at 801 degrees.",
+}
+FOLLOW_UP = "Where was he born?"
+
+
+def say(at: AppTest, question: str) -> AppTest:
+    """Ask on the Chat page and wait for the answer."""
+    at.chat_input[0].set_value(question)
+    run(at)
+    deadline = time.monotonic() + PATIENCE
+    while state_of(at).talk.running:
+        assert time.monotonic() < deadline
+        run(at)
+    return run(at)
+
+
+def chat_with(at: AppTest, llm: FakeLLM, model: str = "openai/ok") -> AppTest:
+    go(at, CHAT)
+    choose(at, "Address", llm.openai_base)
+    return choose(at, "Model", model)
+
+
+def test_a_follow_up_question_is_searched_with_the_topic_and_told_so(session, llm: FakeLLM) -> None:
+    at = say(chat_with(session(TALK), llm), QUESTION)
+    llm.answer = "In a canal town [1]."
+
+    say(at, FOLLOW_UP)
+
+    first, second = state_of(at).talk.turns
+    assert second.prompt.searched == "Blendergast: Where was he born?"
+    assert ":gray-badge[searched with the topic] Blendergast: Where was he born?" in captions(at)
+    assert second.prompt.evidence[0].chunk.document == "notes/econ.txt"
+    assert [turn.question for turn in second.prompt.history] == [QUESTION]
+    assert answers(at) == [ANSWER, "In a canal town [1]."]
+    assert llm.chats()[-1].body["messages"][0]["content"] == str(second.prompt)
+    assert [code.value for code in at.code if code.value.startswith("Based on")] == [
+        str(first.prompt),
+        str(second.prompt),
+    ]
+
+
+def test_a_new_topic_is_searched_as_it_is(session, llm: FakeLLM) -> None:
+    at = say(say(chat_with(session(TALK), llm), QUESTION), SALT_QUESTION)
+
+    assert state_of(at).talk.turns[-1].prompt.searched == SALT_QUESTION
+    assert not any("searched" in line for line in captions(at))
+
+
+def test_without_a_model_each_question_makes_its_prompt(session) -> None:
+    at = choose(go(session(TALK), CHAT), "Model", "")
+
+    say(at, QUESTION)
+
+    assert answers(at) == []
+    assert [code.value for code in at.code] == [str(state_of(at).talk.turns[0].prompt)]
+
+
+def test_the_model_may_rewrite_the_question_and_the_result_is_shown(session, llm: FakeLLM) -> None:
+    at = say(chat_with(session(TALK), llm), QUESTION)
+    at.toggle[0].set_value(True)
+    run(at)
+    llm.answer = "Where was Pauli Blendergast born?"
+
+    say(at, FOLLOW_UP)
+
+    assert ":gray-badge[searched rewritten by the model] Where was Pauli Blendergast born?" in captions(at)
+    assert len(llm.chats()) == 3
+
+
+def test_a_rewriting_that_fails_is_told_and_the_talk_goes_on(session, llm: FakeLLM) -> None:
+    at = say(chat_with(session(TALK), llm), QUESTION)
+    at.toggle[0].set_value(True)
+    run(at)
+    choose(at, "Model", "openai/500")
+
+    say(at, FOLLOW_UP)
+
+    assert any(line.startswith(":orange-badge[not rewritten]") for line in captions(at))
+    assert state_of(at).talk.turns[-1].prompt.searched == "Blendergast: Where was he born?"
+
+
+def test_the_shortened_history_is_told(session, llm: FakeLLM) -> None:
+    llm.answer = "A long answer about salt. " * 60
+    at = say(chat_with(session(TALK), llm), SALT_QUESTION)
+    state_of(at).max_tokens = 300
+
+    say(at, FOLLOW_UP)
+
+    assert any(line.startswith(":orange-badge[history shortened] The oldest turn is not in") for line in captions(at))
+    assert state_of(at).talk.turns[-1].prompt.tokens <= 300
+
+
+def test_a_failure_stays_with_its_question(session, llm: FakeLLM) -> None:
+    at = say(chat_with(session(TALK), llm, "openai/401"), QUESTION)
+
+    assert errors(at)[0].startswith(f"{llm.openai_base} refused the API key.")
+    say(choose(at, "Model", "openai/ok"), FOLLOW_UP)
+    assert answers(at) == [ANSWER]
+
+
+def test_a_silent_model_can_be_stopped_in_the_chat(session, llm: FakeLLM) -> None:
+    at = chat_with(session(TALK), llm, "openai/hang")
+    at.chat_input[0].set_value(QUESTION)
+    run(at)
+
+    at.button(key="turn-1-stop_answer").click()
+    run(at)
+
+    assert "Stopped before the first word." in at.caption.values
+
+
+def test_the_conversation_is_cleared(session, llm: FakeLLM) -> None:
+    at = say(chat_with(session(TALK), llm), QUESTION)
+
+    click(at, "Clear")
+
+    assert (state_of(at).talk.turns, answers(at)) == ([], [])
+
+
+def test_a_removed_document_takes_the_talk_that_quotes_it_away(session, llm: FakeLLM) -> None:
+    at = say(chat_with(session(TALK), llm), QUESTION)
+
+    go(at, PAGES[1])
+    at.button(key="remove_notes/econ.txt").click()
+    settle(at)
+
+    assert state_of(at).talk.turns == []
+    assert "canal town" not in repr(state_of(at))
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_hostile_questions_and_answers_reach_no_markdown_raw_in_the_chat(session, llm: FakeLLM, hostile: str) -> None:
+    llm.answer = f"See {hostile} [1]."
+
+    at = say(say(chat_with(session(TALK), llm), f"{SALT_QUESTION} {hostile}"), "And that?")
+
+    assert hostile not in sent(at, without=RAW_KINDS)
+    assert len(answers(at)) == 2
