@@ -27,7 +27,7 @@ _FENCED = re.compile(r"^[^\S\n]*(```|~~~).*?(?:^[^\S\n]*\1|\Z)", re.M | re.S)
 CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 _MATCHED_FROM = 0.5  # share of what a sentence's facts weigh that one passage holds
 _MANY_WORDS_MISSING = 0.5
-_ANCHORS = 2  # numbers and names in one passage, so many of them that a sentence is surely about it
+_ANCHORS = 2  # so many numbers and names in the passages of a sentence tie it to them, whatever its words
 _STEM = 0.7  # so much of a word's beginning stands for it: teach, teaches, teaching
 _SHORTEST_STEM = 4
 _HARD = ("number", "date", "code", "name")
@@ -362,7 +362,7 @@ def _check_sentence(
     checked = sentence.comparable(sentence.own, near)
     holding = [tuple(n for n, passage in enumerate(passages, start=1) if passage.holds(fact)) for fact in checked]
     missing = [fact for fact, numbers in zip(checked, holding, strict=True) if not numbers]
-    anchored = any(_anchors(checked, passage) for passage in near)
+    anchored = _anchored(checked, near)
     told = _worth_telling(checked, missing, words_count=bool(sources) and not anchored)
     elsewhere = tuple(
         (start + fact.start, start + fact.end, others)
@@ -391,10 +391,10 @@ def _is_latin(text: str) -> bool:
     return sum(char < "\u0250" for char in letters) * 2 > len(letters)
 
 
-def _anchors(checked: Sequence[Fact], passage: _Passage) -> bool:
-    """Tell whether a passage holds all hard facts of a sentence, and enough of them to be what is spoken of."""
+def _anchored(checked: Sequence[Fact], near: Sequence[_Passage]) -> bool:
+    """Tell whether all hard facts of a sentence stand near, and enough of them to be sure what is spoken of."""
     hard = [fact for fact in checked if fact.kind in _HARD]
-    return len(hard) >= _ANCHORS and all(passage.holds(fact) for fact in hard)
+    return len(hard) >= _ANCHORS and all(any(passage.holds(fact) for passage in near) for fact in hard)
 
 
 def _worth_telling(checked: Sequence[Fact], missing: Sequence[Fact], *, words_count: bool) -> list[Fact]:

@@ -146,7 +146,7 @@ def test_any_mix_of_citations_and_facts_can_be_checked(prompt: Prompt, pieces: l
 # ---- the labelled answers ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "least_caught", "most_wronged"), [("tuning", 0.95, 0.0), ("unseen", 0.9, 0.0)])
+@pytest.mark.parametrize(("name", "least_caught", "most_wronged"), [("tuning", 0.92, 0.0), ("unseen", 0.9, 0.0)])
 def test_the_check_is_as_good_as_the_note_says(sample, name: str, least_caught: float, most_wronged: float) -> None:
     pairs = []
     for case in read(name):
