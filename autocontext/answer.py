@@ -100,8 +100,7 @@ class Answer:
     def turn(self) -> Turn:
         """Question and answer, for the `history` of the next question."""
         evidence = self.prompt.evidence
-        numbers = dict.fromkeys(n for sentence in self.check.sentences for n in sentence.passages)
-        sources = tuple(evidence[n - 1] for n in numbers) if self.text else evidence
+        sources = tuple(evidence[number - 1] for number in self.check.passages) if self.text else evidence
         return Turn(self.prompt.question, strip_citations(self.text), sources)
 
 

@@ -23,10 +23,11 @@ from autocontext.tokenizing import fold, tokenize
 
 SentenceStatus = Literal["cited", "matched", "unmatched", "nothing to check", "not in the documents"]
 
+_FENCED = re.compile(r"^[^\S\n]*(```|~~~).*?(?:^[^\S\n]*\1|\Z)", re.M | re.S)
 CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 _MATCHED_FROM = 0.5  # share of what a sentence's facts weigh that one passage holds
 _MANY_WORDS_MISSING = 0.5
-_ANCHORS = 2  # numbers and names in one passage, so many of them that a sentence is surely about it
+_ANCHORS = 2  # so many numbers and names in the passages of a sentence tie it to them, whatever its words
 _STEM = 0.7  # so much of a word's beginning stands for it: teach, teaches, teaching
 _SHORTEST_STEM = 4
 _HARD = ("number", "date", "code", "name")
@@ -125,6 +126,11 @@ class AnswerCheck:
         return bool(stated) and all(sentence.status == "not in the documents" for sentence in stated)
 
     @property
+    def passages(self) -> tuple[int, ...]:
+        """The passages that it cites or matches, each once, in order."""
+        return tuple(dict.fromkeys(number for sentence in self.sentences for number in sentence.passages))
+
+    @property
     def not_found(self) -> tuple[str, ...]:
         """What stands in no passage, each once, in order."""
         found = [self.text[start:end] for sentence in self.sentences for start, end in sentence.not_found]
@@ -192,9 +198,10 @@ def check_answer(text: str, prompt: Prompt) -> AnswerCheck:
     passages = [_Passage.read(f"{e.chunk.document}\n{e.chunk.heading}\n{e.chunk.text}") for e in prompt.evidence]
     known = _Passage.read("\n".join([prompt.question, prompt.searched, *(turn.question for turn in prompt.history)]))
     weights = _weights(passages)
-    spans = _checkable_spans(text)
-    cited = _citations_by_sentence(text, spans, len(passages)) if prompt.numbered else [()] * len(spans)
-    bare = CITATION.sub(lambda match: " " * len(match.group()), text) if prompt.numbered else text
+    prose = _blank(_FENCED, text)  # code is no claim
+    spans = _checkable_spans(prose)
+    cited = _citations_by_sentence(prose, spans, len(passages)) if prompt.numbered else [()] * len(spans)
+    bare = _blank(CITATION, prose) if prompt.numbered else prose
     language = _language(tokenize(bare))
     read = [_Sentence.read(bare, span, known, language) for span in spans]
     sentences = tuple(
@@ -310,9 +317,15 @@ def _weights(passages: Sequence[_Passage]) -> Counter[str]:
     return Counter(form for passage in passages for form in passage.forms | passage.words)
 
 
+def _blank(pattern: re.Pattern[str], text: str) -> str:
+    """Return `text` with blanks where the pattern matches, all offsets as they were."""
+    return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
 def _checkable_spans(text: str) -> list[tuple[int, int]]:
-    """Return the sentences of `text`, also those of a line of a table or list, without code fences' marks."""
-    return [(start, end) for start, end in sentence_spans(text) if any(char.isalnum() for char in text[start:end])]
+    """Return the sentences of `text`, also those of a line of a table or list; not what holds nothing but ``[n]``."""
+    said = _blank(CITATION, text)
+    return [(start, end) for start, end in sentence_spans(text) if any(char.isalnum() for char in said[start:end])]
 
 
 def _citations_by_sentence(text: str, spans: Sequence[tuple[int, int]], count: int) -> list[tuple[int, ...]]:
@@ -349,7 +362,7 @@ def _check_sentence(
     checked = sentence.comparable(sentence.own, near)
     holding = [tuple(n for n, passage in enumerate(passages, start=1) if passage.holds(fact)) for fact in checked]
     missing = [fact for fact, numbers in zip(checked, holding, strict=True) if not numbers]
-    anchored = any(_anchors(checked, passage) for passage in near)
+    anchored = _anchored(checked, near)
     told = _worth_telling(checked, missing, words_count=bool(sources) and not anchored)
     elsewhere = tuple(
         (start + fact.start, start + fact.end, others)
@@ -378,10 +391,10 @@ def _is_latin(text: str) -> bool:
     return sum(char < "\u0250" for char in letters) * 2 > len(letters)
 
 
-def _anchors(checked: Sequence[Fact], passage: _Passage) -> bool:
-    """Tell whether a passage holds all hard facts of a sentence, and enough of them to be what is spoken of."""
+def _anchored(checked: Sequence[Fact], near: Sequence[_Passage]) -> bool:
+    """Tell whether all hard facts of a sentence stand near, and enough of them to be sure what is spoken of."""
     hard = [fact for fact in checked if fact.kind in _HARD]
-    return len(hard) >= _ANCHORS and all(passage.holds(fact) for fact in hard)
+    return len(hard) >= _ANCHORS and all(any(passage.holds(fact) for passage in near) for fact in hard)
 
 
 def _worth_telling(checked: Sequence[Fact], missing: Sequence[Fact], *, words_count: bool) -> list[Fact]:

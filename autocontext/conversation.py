@@ -100,8 +100,8 @@ def is_follow_up(question: str) -> bool:
     tokens = tokenize(question)
     if _is_unspaced(question):
         return bool(_UNSPACED_PRONOUN.search(question)) or len(question.strip()) <= _SHORT_UNSPACED
-    if opener := _OPENER.match(low):
-        whole = names and _QUESTION_WORD & set(tokenize(low[opener.end() :]))
+    if opener := _OPENER.match(question.lower()):
+        whole = names and _QUESTION_WORD & set(tokenize(question[opener.end() :]))
         return not whole and len(words) + len(names) <= _SHORT
     if _points_back(question, names, words):
         return True

@@ -198,7 +198,9 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )  # fmt: skip
 _UNIT_AFTER = re.compile(rf"[\s-]*(?:({_UNIT})|per cent|pour cent|por ciento|kilowatt hours)(?:\s+celsius)?(?![a-z])")
 _UNIT_BEFORE = re.compile(r"([£€$¥])\s?\Z")
-_NUMBERED = re.compile(r"^[^\S\n]*(?:\d{1,3}[.)]|\(\d{1,3}\))(?=\s)", re.M)  # the numbers of a list say nothing
+_NUMBERED = re.compile(
+    rf"^[^\S\n]*(?:\d{{1,3}}[.)]|\(\d{{1,3}}\))(?=\s)(?!\s+{_MONTH})", re.M
+)  # of a list: says nothing
 _NO_CODE = re.compile(rf"\d[\d.,]*(?:-[^\W\d_]{{3,}}|-?(?:s|st|nd|rd|th|{_UNIT}))")  # 24-hour, 5km, 16th
 _NAMES_A_PASSAGE = re.compile(r"(?:passages?|sources?|documents?|contexts?|chunks?|quellen?|abschnitte?)\s*\Z")
 _HIRAGANA = re.compile("[\u3041-\u309f]")  # a pair with one of these is grammar
@@ -206,8 +208,8 @@ _SENTENCE_START = re.compile(r"(?:\A|[.!?:\u2026\n\u201c\u201e\"(>*#-])[\s\"'\u2
 _GERMAN = frozenset(
     (
         "der die das und ist im den dem ein eine einer nicht wurde mit von für auf des zu sich er sie aus wer wie wo "
-        "was wann warum welche welcher welches welchem welchen sind ihre ihrer ihr sein seine hat haben wird werden "
-        "vom zum zur bei nach über durch als auch nur noch wir ich man dass kein keine"
+        "wann warum welche welcher welches welchem welchen sind ihre ihrer ihr sein seine hat haben wird werden "
+        "vom zum zur bei nach über durch als auch nur noch wir ich dass kein keine"
     ).split()
 )
 _MANY_GERMAN = 0.12
@@ -360,7 +362,9 @@ def _unit_of(rest: str, match: re.Match[str]) -> str:
 
 def _words(text: str, rest: str) -> Iterator[Fact]:
     """Yield the names and words in what no number, date or code has taken."""
-    spans = [(start, end, tokens) for start, end, tokens in word_spans(text) if "\x00" not in rest[start:end]]
+    spans = [
+        (start, end, tokens) for start, end, tokens in word_spans(text) if tokens and "\x00" not in rest[start:end]
+    ]
     content = set(content_words([*(tokens[0] for _, _, tokens in spans), "\x00"]))  # \x00: never all of them
     capital = [text[start].isupper() for start, _, _ in spans]
     first = [_SENTENCE_START.search(text, max(0, start - 12), start) is not None for start, _, _ in spans]

@@ -41,8 +41,7 @@ def _told(answer: Answer) -> Iterator[str]:
     check = answer.check
     if check.findings:
         yield "".join(f"- {escape(finding)}\n" for finding in check.findings)
-    used = dict.fromkeys(n for sentence in check.sentences for n in sentence.passages)
-    numbers = used if answer.text else range(1, len(prompt.evidence) + 1)
+    numbers = check.passages if answer.text else range(1, len(prompt.evidence) + 1)
     if numbers:
         yield "Sources:\n"
         yield "".join(_source(answer, number) for number in numbers)

@@ -26,9 +26,9 @@ HEAVY = (
 )
 # Lowest first; a module imports from lower layers only. What is not named here is a part.
 LAYERS = [
-    {"errors", "datatypes"},
+    {"errors", "datatypes", "function_words"},
     {"settings", "protocols", "tokenizing", "sentences", "templates", "llm_errors", "allowed", "model_table"},
-    {"facts"},
+    {"facts", "stemming", "duplicates"},
     {
         "citations",
         "conversation",

@@ -200,6 +200,35 @@ def test_chat_goes_on_after_an_error(notes, bm25_only, monkeypatch, capsys):
     assert capsys.readouterr().err.count("Nothing answers at") == 2
 
 
+def talk(monkeypatch, *lines: str) -> None:
+    said = iter([*(f"{line}\n" for line in lines), "quit\n"])
+    monkeypatch.setattr("sys.stdin", type("In", (), {"readline": lambda _: next(said), "isatty": lambda _: False})())
+
+
+def test_chat_searches_a_follow_up_with_the_topic_and_exports(notes, bm25_only, monkeypatch, capsys, tmp_path):
+    talk(monkeypatch, "At how many degrees does salt melt?", "How does it taste?")
+    with FakeLLM(answer="Salty, since 2018.") as llm:
+        model = ["--model", "openai/ok", "--api-base", llm.openai_base]
+        code = main(["chat", str(notes), *model, *bm25_only, "--export", str(tmp_path / "talk.md")])
+        asked = llm.chats()[-1].body["messages"][0]["content"]
+    err = capsys.readouterr().err
+    assert code == 0
+    assert "searched for: degrees salt melt: How does it taste?" in err
+    assert "Not found in the passages: 2018." in err
+    assert "Question: At how many degrees does salt melt?\nAnswer: Salty, since 2018.\n" in asked
+    exported = (tmp_path / "talk.md").read_text("utf-8")
+    assert "## 1. At how many degrees does salt melt?" in exported
+    assert "> Salty, since 2018\\." in exported
+
+
+def test_chat_lets_the_model_rewrite_a_follow_up(notes, bm25_only, monkeypatch, capsys):
+    talk(monkeypatch, "At how many degrees does salt melt?", "How does it taste?")
+    with FakeLLM(answer="How does salt taste?") as llm:
+        main(["chat", str(notes), "--model", "openai/ok", "--api-base", llm.openai_base, *bm25_only, "--rewrite"])
+        assert len(llm.chats()) == 3
+    assert "searched for: How does salt taste?" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["prompt", "ask", "chat", "embed"])
 def test_every_command_explains_itself(command, capsys):
     with pytest.raises(SystemExit) as end:

@@ -51,7 +51,7 @@ def _note(text: str, sentence: CheckedSentence) -> tuple[int, int] | None:
     if sentence.status not in ("matched", "unmatched"):
         return None
     end = next(n for n in range(sentence.end, sentence.start, -1) if text[n - 1].isalnum())
-    while end < sentence.end and text[end] in ".!?。！？…":
+    while end < sentence.end and text[end] in ".!?。！？…)]\"'":
         end += 1
     return end, sentence.passages[0] if sentence.passages else 0
 
@@ -69,7 +69,8 @@ def _show_ending(job: AnswerJob, prefix: str, *, outdated: bool) -> None:
     elif job.stopped:
         st.caption("Stopped before the first word.")
     if answer.text:
-        _show_check(job.check)
+        with st.container(gap="xsmall"):
+            _show_check(job.check)
     if outdated:
         st.caption(":orange-badge[earlier prompt] this answer was given to the prompt as it was then")
     if answer.usage is not None:

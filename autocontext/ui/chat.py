@@ -98,9 +98,14 @@ def _show_turn(state: UiState, turn: TalkTurn, *, is_last: bool) -> None:
         passages.show_support(prompt)
         if turn.job is not None:
             answers.show_answer(turn.job, state.talk.stop, prefix)
-        label = f"{len(prompt.evidence)} passages · prompt of about {prompt.tokens:,} tokens"
+        used = turn.job.check.passages if turn.job is not None and not turn.running else ()
+        passages.show_cards(state.engine, prompt, used, prefix)
+        others = [number for number in range(1, len(prompt.evidence) + 1) if number not in used]
+        counted = f"{len(others)} {'other ' if used else ''}passage{'' if len(others) == 1 else 's'}"
+        label = f"{counted}, and the prompt of about {prompt.tokens:,} tokens"
         with st.expander(label, expanded=is_last and turn.job is None, key=f"{prefix}details"):
-            passages.show_passages(state.engine, prompt, prefix)
+            passages.show_cards(state.engine, prompt, others, prefix)
+            passages.show_left_out(prompt)
             passages.show_prompt(state, prompt, prefix)
 
 

@@ -31,7 +31,7 @@ _STYLE = """<style>
 .source { font-weight: 600; overflow-wrap: anywhere; }
 .where { opacity: 0.75; font-size: 0.875rem; overflow-wrap: anywhere; }
 .source { scroll-margin-top: 5rem; }
-div:has(> div .source:target), .source:target { background: rgba(255, 176, 32, 0.18); }
+[class*="passage_"]:has(.source:target) { background: rgba(255, 176, 32, 0.14); }
 .answer { overflow-wrap: anywhere; line-height: 1.6; }
 .answer p, .answer ul, .answer ol, .answer blockquote { margin: 0 0 0.7rem; }
 .answer h1, .answer h2, .answer h3, .answer h4, .answer h5, .answer h6 { font-size: 1.1rem; padding: 0.4rem 0 0.3rem; }
@@ -41,7 +41,7 @@ div:has(> div .source:target), .source:target { background: rgba(255, 176, 32, 0
 .answer table { border-collapse: collapse; display: block; overflow-x: auto; margin-bottom: 0.7rem; }
 .answer th, .answer td { border: 1px solid rgba(128, 128, 128, 0.35); padding: 0.25rem 0.6rem; text-align: left; }
 .answer blockquote { border-left: 3px solid rgba(128, 128, 128, 0.4); padding-left: 0.8rem; }
-.answer a { text-decoration: none; font-weight: 600; }
+.answer a { text-decoration: none; font-weight: 600; color: color-mix(in srgb, currentColor 25%, #2f7fd6); }
 .answer mark.missing { background: rgba(255, 75, 75, 0.22); color: inherit; border-radius: 3px; padding: 0 2px;
   text-decoration: underline wavy rgba(255, 75, 75, 0.8) 1px; text-underline-offset: 3px; }
 .answer .note { font-size: 0.8em; opacity: 0.8; }

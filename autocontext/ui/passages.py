@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
@@ -36,13 +36,20 @@ def show_support(prompt: Prompt) -> None:
         st.warning(text, icon=":material/help:")
 
 
-def show_passages(engine: AutoContext, prompt: Prompt, prefix: str = "") -> None:
+def show_passages(engine: AutoContext, prompt: Prompt) -> None:
     """Draw a card for each passage of the prompt, with what each retriever said of it; then what was left out."""
     with st.container(horizontal=True, vertical_alignment="center", height=40, border=False):
         st.subheader("Passages", anchor=False, width="content", help=_HOW_FOUND)
     if not prompt.evidence:
         st.caption("No passage has anything in common with this question.")
-    for number, item in enumerate(prompt.evidence, start=1):
+    show_cards(engine, prompt, range(1, len(prompt.evidence) + 1))
+    show_left_out(prompt)
+
+
+def show_cards(engine: AutoContext, prompt: Prompt, numbers: Iterable[int], prefix: str = "") -> None:
+    """Draw the cards of some passages: source, text with the question's words marked, who found it and how."""
+    for number in numbers:
+        item = prompt.evidence[number - 1]
         with st.container(border=True, gap="small", key=f"{prefix}passage_{number}"):
             _show_source(item, number, anchor(prefix, number))
             asked = prompt.searched or prompt.question
@@ -52,6 +59,10 @@ def show_passages(engine: AutoContext, prompt: Prompt, prefix: str = "") -> None
             if item.contributions:
                 parts = " + ".join(f"{c.share:.2f} {_label(c.retriever)}" for c in item.contributions)
                 st.caption(f"Score {item.score:.2f} = {parts}")
+
+
+def show_left_out(prompt: Prompt) -> None:
+    """List what was found but is not in the prompt, with the reasons."""
     if prompt.left_out:
         with st.expander(f"{len(prompt.left_out)} found, but left out of the prompt"):
             for left in prompt.left_out:

@@ -474,3 +474,83 @@ def test_hostile_names_texts_and_answers_fetch_nothing(open_page, llm: FakeLLM, 
     assert attacker.hits == []
     urllib.request.urlopen(f"{url}/counted").close()
     assert attacker.hits == ["/counted"]
+
+
+# ---- checked answers and the chat ------------------------------------------------------------------------------------
+
+
+def say(page: Page, question: str) -> None:
+    field = page.get_by_test_id("stChatInputTextArea")
+    field.fill(question)
+    field.press("Enter")
+
+
+def top_of(page: Page, selector: str) -> float:
+    return page.locator(selector).bounding_box()["y"]  # type: ignore[index]
+
+
+def in_view(page: Page, selector: str) -> bool:
+    return 0 <= top_of(page, selector) < page.viewport_size["height"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("size", [(1280, 500), PHONE])
+def test_a_citation_leads_to_its_card(open_page, llm: FakeLLM, size) -> None:
+    page = open_page(size=size)
+    add_notes(page)
+    ask(page, "When does salt melt?")
+    llm.answer = "At 801 degrees [1], not in 2018."
+    choose_model(page, "openai/ok", llm.openai_base)
+    button(page, "Ask model").click()
+    expect(page.locator(".st-key-answer")).to_contain_text("Copy the answer")
+    settle(page)
+
+    expect(page.locator(".st-key-answer mark.missing")).to_have_text("2018")
+    page.locator(".st-key-answer a.cite").click()
+
+    page.wait_for_function("document.querySelector('#passage-1').matches(':target')")
+    page.wait_for_timeout(500)
+    assert in_view(page, "#passage-1")
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+
+
+@pytest.mark.parametrize("size", [(1280, 900), PHONE])
+def test_a_follow_up_question_in_the_chat(open_page, llm: FakeLLM, size) -> None:
+    page = open_page(size=size)
+    go(page, "Documents")
+    texts = {
+        "pauli.txt": "Pauli Blendergast keeps bees. Blendergast was born in Toledo in 1961.",
+        "tea.txt": "Tea is hot.",
+    }
+    upload(page, "files", [text_file(name, text) for name, text in texts.items()])
+    expect(page.get_by_role("heading", name="2 documents")).to_be_visible()
+    settle(page)
+    go(page, "Chat")
+    choose_model(page, "openai/ok", llm.openai_base)
+    llm.answer = "It is Pauli Blendergast [1]."
+    say(page, "Who keeps bees?")
+    expect(page.locator(".st-key-turn-1-answer")).to_contain_text("Copy the answer")
+
+    llm.answer = "In Toledo, in 1961 [1]. ![x](http://evil.example/x.png)"
+    say(page, "Where was he born?")
+    expect(page.locator(".st-key-turn-2-answer")).to_contain_text("Copy the answer")
+    settle(page)
+
+    turn = page.locator(".st-key-turn-2-answer")
+    expect(turn).to_contain_text("Blendergast: Where was he born?")
+    expect(turn.locator(".st-key-turn-2-passage_1")).to_contain_text("born in Toledo")
+    assert (
+        "Question: Who keeps bees?\nAnswer: It is Pauli Blendergast.\n"
+        in llm.chats()[-1].body["messages"][0]["content"]
+    )
+    turn.locator("a.cite").first.click()
+    page.wait_for_function("document.querySelector('#turn-2-passage-1').matches(':target')")
+    page.wait_for_timeout(500)
+    assert in_view(page, "#turn-2-passage-1")
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    with page.expect_download() as download:
+        button(page, "Save").first.click()
+    saved = Path(download.value.path()).read_text("utf-8")
+    assert "## 2. Where was he born?" in saved
+    assert "\\!\\[x\\]\\(http\\:\\/\\/evil" in saved
+    button(page, "Clear").click()
+    expect(page.get_by_test_id("stChatMessage")).to_have_count(0)
