@@ -20,7 +20,17 @@ from autocontext import loaders, retrievers
 from autocontext.answer import Answer
 from autocontext.budget import Budget, fit_context, plan_budget
 from autocontext.chunking import CountTokens, chunk_document, estimate_tokens
-from autocontext.datatypes import Chunk, Document, Evidence, FileReport, FileStatus, ModelOptions, Prompt, Report
+from autocontext.datatypes import (
+    Chunk,
+    Document,
+    Evidence,
+    FileReport,
+    FileStatus,
+    ModelOptions,
+    Prompt,
+    Report,
+    Support,
+)
 from autocontext.encoders import SentenceTransformerEncoder, default_encoder
 from autocontext.errors import EncoderError, LoadError, SettingsError
 from autocontext.fusion import fuse
@@ -28,11 +38,14 @@ from autocontext.model_server import find_context_size
 from autocontext.prompt import build_prompt
 from autocontext.protocols import Encoder, ReadingEncoder, Retriever, Store, Vectors
 from autocontext.retrievers.base import Corpus
-from autocontext.retrievers.bm25 import BM25Index
+from autocontext.retrievers.bm25 import PassageIndex
+from autocontext.retrievers.dense import DenseRetriever
+from autocontext.sentences import split_into_sentences
 from autocontext.settings import EncoderOptions, Settings
 from autocontext.snapshot import Entry, Snapshot
+from autocontext.stemming import question_terms
 from autocontext.stores.sqlite import SQLiteStore
-from autocontext.support import judge
+from autocontext.support import LOOKED_AT, judge
 from autocontext.templates import find_template
 from autocontext.tokenizing import content_words, tokenize, word_spans
 from autocontext.tokens import count_tokens
@@ -193,8 +206,8 @@ class AutoContext:
                     entries[row.name] = fresh[row.name] = entry
             tell("Reading", len(rows), len(listed))
             unread = [self._stopped(_label(name)) for name, _ in listed[len(rows) :]]
-            chunks = [pair for entry in fresh.values() for pair in zip(entry.hashes, entry.chunks, strict=True)]
-            if not self._embed(chunks, tell, stop):
+            texts = [pair for entry in fresh.values() for pair in zip(entry.hashes, entry.texts, strict=True)]
+            if not self._embed(texts, tell, stop):
                 incomplete = {name for name, entry in fresh.items() if not self._vectors.keys() >= set(entry.hashes)}
                 fresh = {name: entry for name, entry in fresh.items() if name not in incomplete}
                 rows = [self._stopped(row.name) if row.name in incomplete else row for row in rows]
@@ -260,14 +273,7 @@ class AutoContext:
         near = [
             item for n, item in enumerate(found) if n < wanted or any(hit.rank <= wanted for hit in item.hits.values())
         ]
-        index = self._bm25(snapshot)
-        support = judge(
-            question,
-            found,
-            document_frequency=index.document_frequency,
-            n_chunks=index.corpus_size,
-            trust=self._retriever(snapshot, "dense").trust(question) if found and "dense" in self.retrievers else 0.0,
-        )
+        support = self._judge(snapshot, question, found)
         return build_prompt(
             question,
             near,
@@ -319,13 +325,14 @@ class AutoContext:
         wanted = self.settings.max_tokens if max_tokens is None else max_tokens
         return plan_budget(wanted, options, find_context_size(options))
 
-    @staticmethod
-    def matched_spans(question: str, text: str) -> list[tuple[int, int]]:
+    def matched_spans(self, question: str, text: str) -> list[tuple[int, int]]:
         """Return where `text` holds content words of the question, as ascending offsets without overlap."""
-        wanted = set(content_words(tokenize(question)))
+        languages = sorted(set(self._snapshot.languages.values()))
+        words = content_words(tokenize(question))
+        wanted = {term for terms in question_terms(words, languages, question) for term in terms}
         merged: list[tuple[int, int]] = []
         for start, end, tokens in word_spans(text):
-            if wanted.isdisjoint(tokens):
+            if not any(wanted.intersection(terms) for terms in question_terms(tokens, languages)):
                 continue
             if merged and start <= merged[-1][1]:  # pairs of an unspaced script overlap
                 start, end = merged.pop()[0], end
@@ -394,7 +401,11 @@ class AutoContext:
     @property
     def _chunking_signature(self) -> str:
         _, limit, counter = self._counting
-        return f"{self.settings.chunking.sentences} sentences, {limit} tokens of {counter}"
+        options = self.settings.chunking
+        return (
+            f"{options.sentences} sentences of {options.sentence_tokens} tokens, overlap {options.overlap}, "
+            f"at most {limit} tokens of {counter}"
+        )
 
     def _chunk(self, document: Document) -> tuple[Chunk, ...]:
         count, limit, _ = self._counting
@@ -420,10 +431,10 @@ class AutoContext:
         """The encoder if a retriever uses it."""
         return self._found_encoder if "dense" in self.settings.retrievers else None
 
-    def _embed(self, texts: Sequence[tuple[bytes, Chunk]], tell: Progress, stop: Callable[[], bool]) -> bool:
+    def _embed(self, texts: Sequence[tuple[bytes, str]], tell: Progress, stop: Callable[[], bool]) -> bool:
         """Get a vector of each text, from memory, the store, or the encoder; False if it was stopped before the end."""
         encoder = self._encoder
-        missing = {text_hash: chunk.text for text_hash, chunk in texts if text_hash not in self._vectors}
+        missing = {text_hash: text for text_hash, text in texts if text_hash not in self._vectors}
         if encoder is None or not missing:
             return True
         if self._store is not None:
@@ -451,14 +462,34 @@ class AutoContext:
         encoder = self._encoder if name == "dense" else None
         vectors: Vectors | None = None
         if encoder is not None:
-            self._embed(list(zip(snapshot.hashes, snapshot.chunks, strict=True)), _tell_nobody, lambda: False)
+            self._embed(list(zip(snapshot.hashes, snapshot.texts, strict=True)), _tell_nobody, lambda: False)
             rows = [self._vectors[text_hash] for text_hash in snapshot.hashes]
             vectors = np.stack(rows) if rows else encoder.encode([])
-        return Corpus(snapshot.chunks, self.settings, encoder, vectors)
+        return Corpus(snapshot.chunks, self.settings, encoder, vectors, snapshot.texts, snapshot.languages)
 
-    def _bm25(self, snapshot: Snapshot) -> BM25Index:
+    def _bm25(self, snapshot: Snapshot) -> PassageIndex:
         """Return the words' statistics, which the verdict needs even where BM25 is not a retriever in use."""
         return self._retriever(snapshot, "bm25").index  # type: ignore[attr-defined, no-any-return]
+
+    def _judge(self, snapshot: Snapshot, question: str, found: Sequence[Evidence]) -> Support:
+        words = self._bm25(snapshot)
+        trust, closeness = 0.0, list[float]()
+        if found and "dense" in self.retrievers:
+            dense = self._retriever(snapshot, "dense")
+            trust = dense.trust(question)
+            if trust > 0 and isinstance(dense, DenseRetriever):
+                best = {item.chunk.number: item.chunk.text for item in found[:LOOKED_AT]}
+                closeness = dense.closeness(question, {n: split_into_sentences(text) for n, text in best.items()})
+        return judge(
+            question,
+            found,
+            closeness=closeness,
+            coverage=words.coverage(question),
+            word_frequency=words.word_frequency,
+            n_chunks=words.corpus_size,
+            languages=snapshot.languages,
+            trust=trust,
+        )
 
     def _search(self, snapshot: Snapshot, question: str, num_results: int) -> list[Evidence]:
         if num_results < 1:

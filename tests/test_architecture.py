@@ -25,21 +25,11 @@ HEAVY = (
 )
 # Lowest first; a module imports from lower layers only. What is not named here is a part.
 LAYERS = [
-    {"errors", "datatypes"},
+    {"errors", "datatypes", "function_words"},
     {"settings", "protocols", "tokenizing", "sentences", "templates", "llm_errors", "allowed", "model_table"},
-    {
-        "chunking",
-        "encoders",
-        "fusion",
-        "support",
-        "prompt",
-        "tokens",
-        "llm",
-        "model_server",
-        "loaders",
-        "retrievers",
-        "stores",
-    },
+    {"stemming", "duplicates"},
+    {"chunking", "encoders", "fusion", "support", "prompt", "tokens", "loaders", "retrievers", "stores"}
+    | {"llm", "model_server"},
     {"budget"},
     {"answer", "snapshot"},
     {"engine"},
