@@ -316,7 +316,7 @@ def test_looking_takes_what_is_there_also_of_a_fast_stream(prompt: Prompt, monke
 
     monkeypatch.setattr("autocontext.llm.stream_answer", endless)
     job = AnswerJob(prompt, ModelOptions(model="openai/x"))
-    wait_for(lambda: job.collect() or job.answer.text)
+    wait_for(lambda: job.collect() or job.answer.text.startswith("0 1 "))
     assert job.running
     job.stop()
     assert job.stopped
