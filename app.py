@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from autocontext.ui import ask
+from autocontext.ui import ask, passages
 from autocontext.ui.frame import page
 from autocontext.ui.safe import plain
 
@@ -13,13 +13,13 @@ with page("Ask") as state:
         ask.show_question(state)
         if state.problem:
             st.error(plain(state.problem), icon=":material/error:")
-            ask.show_limits()
+            passages.show_limits(state)
         if state.prompt is not None:
-            ask.show_support(state.prompt)
+            passages.show_support(state.prompt)
             ask.show_model(state)
             ask.show_answer(state)
             left, right = st.columns([5, 4], gap="large")
             with left:
-                ask.show_passages(state.engine, state.prompt)
+                passages.show_passages(state.engine, state.prompt)
             with right:
-                ask.show_prompt(state.prompt)
+                passages.show_prompt(state, state.prompt)

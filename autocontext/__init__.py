@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autocontext.chunking import chunk_text
-from autocontext.datatypes import Chunk, Document, Evidence, ModelOptions, Prompt
+from autocontext.datatypes import Chunk, Document, Evidence, ModelOptions, Prompt, Turn
 from autocontext.encoders import cosine_similarity, generate_embeddings
 from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError, ModelError
@@ -27,6 +27,7 @@ __all__ = [
     "ModelOptions",
     "Prompt",
     "Settings",
+    "Turn",
     "chunk_text",
     "cosine_similarity",
     "generate_embeddings",

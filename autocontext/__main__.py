@@ -10,14 +10,17 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from autocontext.answer import Answer
-from autocontext.datatypes import Prompt
+from autocontext.datatypes import ModelOptions, Prompt
 from autocontext.encoders import generate_embeddings
 from autocontext.engine import AutoContext
-from autocontext.errors import AutoContextError
-from autocontext.prompt import TEMPLATES
+from autocontext.errors import AutoContextError, SettingsError
+from autocontext.model_server import list_models
 from autocontext.settings import ChunkOptions, Settings
+from autocontext.templates import TEMPLATES, read_template
+from autocontext.transcript import to_markdown
 
 KEY_VARIABLE = "AUTOCONTEXT_API_KEY"
 
@@ -67,20 +70,45 @@ def _parser() -> argparse.ArgumentParser:
     collection.add_argument(
         "--max-tokens", type=int, default=3000, metavar="N", help="token budget of the prompt (3000)"
     )
-    collection.add_argument("--template", default="default", choices=sorted(TEMPLATES), help="form of the prompt")
+    form = collection.add_mutually_exclusive_group()
+    form.add_argument("--template", default="default", choices=sorted(TEMPLATES), help="form of the prompt")
+    form.add_argument(
+        "--template-file",
+        metavar="FILE",
+        help="form of your own: a text with {query}, and {context} where the passages go (or {bare_context}: without "
+        "their numbers); {marker} is a code that the lines around the passages carry",
+    )
+
+    size = argparse.ArgumentParser(add_help=False)
+    size.add_argument(
+        "--context-size",
+        type=int,
+        metavar="N",
+        help="tokens that the model takes in all, prompt and answer, if Ollama or litellm's table does not know",
+    )
+    size.add_argument(
+        "--answer-tokens",
+        type=int,
+        default=512,
+        metavar="N",
+        help="tokens kept for the answer, its length at most (512)",
+    )
+    size.add_argument(
+        "--max-num-ctx", type=int, default=32_768, metavar="N", help="largest context size to ask Ollama for (32768)"
+    )
 
     model = argparse.ArgumentParser(add_help=False)
     model.add_argument(
         "--api-base", metavar="URL", help="address of the model's server, if it is not the provider's own"
     )
 
-    prompt = commands.add_parser("prompt", parents=[collection], help="print the prompt for a question")
+    prompt = commands.add_parser("prompt", parents=[collection, size], help="print the prompt for a question")
     prompt.add_argument("question", metavar="QUESTION")
     prompt.set_defaults(run=_prompt)
 
     ask = commands.add_parser(
         "ask",
-        parents=[collection, model],
+        parents=[collection, model, size],
         help="ask a language model",
         epilog=f"A key is read from {KEY_VARIABLE} or the provider's own variable, never from the command line.",
     )
@@ -92,12 +120,20 @@ def _parser() -> argparse.ArgumentParser:
 
     chat = commands.add_parser(
         "chat",
-        parents=[collection, model],
+        parents=[collection, model, size],
         help="ask one question after the other; quit ends it",
         epilog="Without --model each answer is the prompt itself, to be pasted elsewhere.",
     )
     chat.add_argument("--model", metavar="NAME", help="litellm's name of a model")
+    chat.add_argument(
+        "--rewrite", action="store_true", help="let the model put follow-up questions in full before they are searched"
+    )
+    chat.add_argument("--export", metavar="FILE", help="write the conversation with its sources to a Markdown file")
     chat.set_defaults(run=_chat)
+
+    models = commands.add_parser("models", parents=[model], help="list the models of a server")
+    models.add_argument("kind", nargs="?", default="ollama", choices=["ollama", "openai"], help="its protocol (ollama)")
+    models.set_defaults(run=_models)
 
     embed = commands.add_parser("embed", help="turn text lines on stdin into a JSON array of vectors on stdout")
     embed.set_defaults(run=_embed)
@@ -118,7 +154,7 @@ def _open(parsed: argparse.Namespace) -> AutoContext:
         chunking=ChunkOptions(sentences=parsed.sentences),
         num_results=parsed.num_results,
         max_tokens=parsed.max_tokens,
-        template=parsed.template,
+        template=read_template(parsed.template_file) if parsed.template_file else parsed.template,
     )
     ac = AutoContext(settings=settings, store=parsed.store)
     report = ac.add_folder(parsed.folder, progress=_progress if sys.stderr.isatty() else None)
@@ -143,6 +179,10 @@ def _judged(prompt: Prompt) -> Prompt:
         f"about {prompt.tokens} of {prompt.max_tokens} tokens; "
         f"passages: {len(prompt.evidence)} in, {len(prompt.left_out)} left out"
     )
+    _tell(", ".join(f"{part.name} {part.tokens}" for part in prompt.parts))
+    for left in prompt.left_out:
+        chunk = left.evidence.chunk
+        _tell(f"left out: {chunk.document}, {chunk.place}: {left.reason}")
     if prompt.support.level != "strong":
         word = "probably not" if prompt.support.level == "none" else "perhaps not"
         _tell(f"The answer is {word} in these documents. {' '.join(prompt.support.reasons)}")
@@ -150,19 +190,39 @@ def _judged(prompt: Prompt) -> Prompt:
 
 
 def _prompt(parsed: argparse.Namespace) -> int:
-    _put(str(_judged(_open(parsed).get_prompt(parsed.question))))
+    _put(str(_judged(_get_prompt(_open(parsed), parsed.question, parsed))))
     return 0
+
+
+def _options(parsed: argparse.Namespace) -> ModelOptions:
+    if parsed.answer_tokens < 1 or parsed.max_num_ctx < 1 or (parsed.context_size or 1) < 1:
+        raise SettingsError("--answer-tokens, --context-size and --max-num-ctx must be 1 or more.")
+    return ModelOptions(
+        model=getattr(parsed, "model", None) or "",
+        api_base=getattr(parsed, "api_base", None),
+        api_key=os.environ.get(KEY_VARIABLE) or None,
+        max_tokens=parsed.answer_tokens,
+        context_size=parsed.context_size,
+        max_num_ctx=parsed.max_num_ctx,
+    )
+
+
+def _get_prompt(ac: AutoContext, question: str, parsed: argparse.Namespace) -> Prompt:
+    budget = ac.plan(_options(parsed))
+    if budget.note:
+        _tell(budget.note)
+    return ac.get_prompt(question, max_tokens=budget.max_tokens)
 
 
 def _ask(parsed: argparse.Namespace) -> int:
-    _answer(_open(parsed), parsed.question, parsed)
+    ac = _open(parsed)
+    _print_answer(ac, ac.ask(parsed.question, model=parsed.model, options=_options(parsed)), parsed)
     return 0
 
 
-def _answer(ac: AutoContext, question: str, parsed: argparse.Namespace) -> None:
-    answer = ac.ask(
-        question, model=parsed.model, api_base=parsed.api_base, api_key=os.environ.get(KEY_VARIABLE) or None
-    )
+def _print_answer(ac: AutoContext, answer: Answer, parsed: argparse.Namespace) -> None:
+    if answer.prompt.max_tokens < ac.settings.max_tokens:
+        _tell(ac.plan(_options(parsed)).note)
     _judged(answer.prompt)
     try:
         for piece in answer:
@@ -170,20 +230,22 @@ def _answer(ac: AutoContext, question: str, parsed: argparse.Namespace) -> None:
     finally:
         if answer.text:
             _put("")
-    _tell_sources(answer)
-
-
-def _tell_sources(answer: Answer) -> None:
     for citation in answer.citations:
-        if citation.evidence is None:
-            _tell(f"[{citation.number}] is not in the prompt: the model made it up.")
-        else:
-            chunk = citation.evidence.chunk
-            _tell(f"[{citation.number}] {chunk.document}, {chunk.place}")
+        if citation.evidence is not None:
+            _tell(f"[{citation.number}] {citation.evidence.chunk.document}, {citation.evidence.chunk.place}")
+    for finding in answer.check.findings:
+        _tell(finding)
+    if answer.unseen:
+        _tell(answer.unseen)
+    if not answer.complete:
+        _tell("The answer is not complete: it reached its length. Allow a longer one with --answer-tokens.")
+    if answer.usage is not None:
+        _tell(answer.usage.told(answer.options.model))
 
 
 def _chat(parsed: argparse.Namespace) -> int:
     ac = _open(parsed)
+    talk: list[Answer] = []
     _tell("Ask a question; quit ends.")
     while True:
         if sys.stdin.isatty():
@@ -195,12 +257,47 @@ def _chat(parsed: argparse.Namespace) -> int:
         if not question:
             continue
         try:
-            if parsed.model:
-                _answer(ac, question, parsed)
-            else:
-                _put(str(_judged(ac.get_prompt(question))))
+            _chat_turn(ac, question, talk, parsed)
         except AutoContextError as error:  # the talk goes on
             _tell(f"autocontext: {error}")
+        if parsed.export:
+            Path(parsed.export).write_text(to_markdown(talk), "utf-8")
+
+
+def _chat_turn(ac: AutoContext, question: str, talk: list[Answer], parsed: argparse.Namespace) -> None:
+    """Answer one question and add it to the talk, also if its answer breaks off."""
+    history = [answer.turn for answer in talk]
+    searched = None
+    if parsed.rewrite and parsed.model:
+        searched = ac.rewrite(question, history, model=parsed.model, options=_options(parsed))
+    answer = ac.ask(
+        question,
+        model=parsed.model or "",
+        options=_options(parsed),
+        history=history,
+        searched=searched,
+    )
+    talk.append(answer)
+    prompt = answer.prompt
+    if prompt.searched != prompt.question:
+        _tell(f"searched for: {prompt.searched}")
+    if prompt.history_left_out:
+        _tell(f"{len(prompt.history_left_out)} of {len(history)} earlier turns do not fit into the prompt.")
+    if parsed.model:
+        _print_answer(ac, answer, parsed)
+    else:
+        _put(str(_judged(prompt)))
+
+
+def _models(parsed: argparse.Namespace) -> int:
+    options = ModelOptions(
+        model=f"{parsed.kind}/", api_base=parsed.api_base, api_key=os.environ.get(KEY_VARIABLE) or None
+    )
+    if parsed.kind == "openai" and not parsed.api_base:
+        raise SettingsError("Give the server's address: --api-base http://localhost:1234/v1")
+    for name in list_models(options):
+        _put(name)
+    return 0
 
 
 def _embed(_parsed: argparse.Namespace) -> int:

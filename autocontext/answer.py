@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from autocontext.datatypes import Citation, ModelOptions, Piece, Prompt, Usage
+from autocontext.budget import what_was_cut
+from autocontext.citations import AnswerCheck, check_answer, find_citations, strip_citations
+from autocontext.conversation import read_rewriting, rewriting_prompt
+from autocontext.datatypes import Citation, ModelOptions, Piece, Prompt, Turn, Usage
 from autocontext.errors import ModelError
-from autocontext.llm import is_ollama, stream_answer
+from autocontext.llm import stream_answer
 
-_CONTEXT_STEPS = (4096, 8192, 16384, 32768, 65536, 131072)
-_MODEL_MARGIN = 1.3  # small models' tokenizers make up to 30 % more tokens than ours
-_CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
+_REWRITING_TOKENS = 200
 
 
 class Answer:
@@ -28,7 +28,9 @@ class Answer:
     thinking
         A reasoning model's notes to itself, not part of the answer.
     usage
-        Tokens and seconds; None until the answer is complete.
+        Tokens, seconds and cost; None until the answer is complete.
+    unseen
+        A sentence on what the model did not see of the prompt, if the server seems to have cut it; else "".
     complete
         Whether the model came to an end by itself.
     """
@@ -39,6 +41,7 @@ class Answer:
         self.text = ""
         self.thinking = ""
         self.usage: Usage | None = None
+        self.unseen = ""
         self.complete = False
         self._started = False
 
@@ -63,11 +66,22 @@ class Answer:
         """Add one piece of a stream that is read elsewhere, `seconds` after the question was sent."""
         if piece.kind == "text":
             self.text += piece.text
+            self._move_unopened_thought()
+            if self.thinking:  # between a thought and its answer stand empty lines
+                self.text = self.text.lstrip()
         elif piece.kind == "thinking":
             self.thinking += piece.text
         else:
             self.complete = piece.finish_reason != "length"
-            self.usage = Usage(piece.prompt_tokens, piece.completion_tokens, seconds)
+            self.usage = Usage(piece.prompt_tokens, piece.completion_tokens, seconds, piece.cost)
+            self.unseen = what_was_cut(self.prompt, piece.prompt_tokens)
+
+    def _move_unopened_thought(self) -> None:
+        """Take a thought out of the text whose opening tag was a part of the model's chat template, so never came."""
+        thought, tag, answer = self.text.partition("</think>")
+        if tag and "<think>" not in thought:
+            self.thinking += thought
+            self.text = answer
 
     def __str__(self) -> str:
         return self.text
@@ -77,25 +91,28 @@ class Answer:
         """Each passage number that the text cites, once, in order of first mention, with its evidence if it exists."""
         return find_citations(self.text, self.prompt)
 
+    @property
+    def check(self) -> AnswerCheck:
+        """What each sentence of the text rests on, and what stands in no passage."""
+        return check_answer(self.text, self.prompt)
 
-def find_citations(text: str, prompt: Prompt) -> tuple[Citation, ...]:
-    """Return the passages that `text` cites as ``[n]`` or ``[n, m]``; a number without a passage has no evidence.
+    @property
+    def turn(self) -> Turn:
+        """Question and answer, for the `history` of the next question."""
+        evidence = self.prompt.evidence
+        sources = tuple(evidence[number - 1] for number in self.check.passages) if self.text else evidence
+        return Turn(self.prompt.question, strip_citations(self.text), sources)
 
-    Nothing is a citation where the prompt does not number its passages.
+
+def rewrite_question(question: str, history: Sequence[Turn], options: ModelOptions) -> str:
+    """Ask a model to put a follow-up question so that it stands alone; the question itself if it says nothing useful.
+
+    Raises
+    ------
+    ModelError
+        If no answer is to be had.
     """
-    if not prompt.numbered:
-        return ()
-    numbers = dict.fromkeys(int(number) for group in _CITATION.findall(text) for number in re.findall(r"\d+", group))
-    count = len(prompt.evidence)
-    return tuple(Citation(n, prompt.evidence[n - 1] if 1 <= n <= count else None) for n in numbers)
-
-
-def fit_context(prompt: Prompt, options: ModelOptions) -> ModelOptions:
-    """Return `options` with a context size for Ollama that holds the prompt and the answer: its own default cuts them.
-
-    The smallest usual size is taken, since another size makes Ollama load the model again.
-    """
-    if options.num_ctx is not None or not is_ollama(options.model):
-        return options
-    needed = prompt.tokens * _MODEL_MARGIN + options.max_tokens
-    return replace(options, num_ctx=next((step for step in _CONTEXT_STEPS if step >= needed), _CONTEXT_STEPS[-1]))
+    if not history:
+        return question
+    pieces = stream_answer(rewriting_prompt(question, history), replace(options, max_tokens=_REWRITING_TOKENS))
+    return read_rewriting("".join(piece.text for piece in pieces if piece.kind == "text"), question)

@@ -149,8 +149,25 @@ class Support:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """A question of a conversation with what was answered.
+
+    Attributes
+    ----------
+    answer
+        Without ``[n]``, since these are numbers in another prompt; "" where there was none.
+    sources
+        The passages that the answer cited or matched; where there was no answer, those that were found.
+    """
+
+    question: str
+    answer: str = ""
+    sources: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PromptPart:
-    """One part of a prompt (``"rules"``, ``"context"``, ``"question"``) and its tokens."""
+    """One part of a prompt (``"rules"``, ``"history"``, ``"context"``, ``"question"``) and its tokens."""
 
     name: str
     tokens: int
@@ -186,6 +203,12 @@ class Prompt:
         The verdict on the whole search.
     numbered
         Whether the passages carry their numbers, so that an answer can cite them.
+    searched
+        What was searched for: the question, or what stands for it in a conversation.
+    history
+        The earlier turns in the prompt, oldest first.
+    history_left_out
+        The earlier turns that did not fit, oldest first.
     """
 
     text: str
@@ -197,6 +220,9 @@ class Prompt:
     left_out: tuple[LeftOut, ...]
     support: Support
     numbered: bool = True
+    searched: str = ""
+    history: tuple[Turn, ...] = ()
+    history_left_out: tuple[Turn, ...] = ()
 
     def __str__(self) -> str:
         return self.text
@@ -261,6 +287,8 @@ class Piece:
         ``"text"``, ``"thinking"`` (a reasoning model's notes to itself) or ``"done"`` (the last one, with the figures).
     prompt_tokens, completion_tokens
         As the server reports them; None where it does not.
+    cost
+        In US dollars by the list price; None where it is not known.
     """
 
     kind: Literal["text", "thinking", "done"]
@@ -268,15 +296,32 @@ class Piece:
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an answer cost: tokens as the server reports them (None where it does not) and seconds."""
+    """What an answer took: tokens as the server reports them and US dollars (None where not known), and seconds."""
 
     prompt_tokens: int | None
     completion_tokens: int | None
     seconds: float
+    cost: float | None = None
+
+    def told(self, model: str) -> str:
+        """Return it in one line, for example ``"openai/x · 42 tokens in · 8 tokens out · 1.2 s · about $0.0001"``."""
+        tokens = ((self.prompt_tokens, "in"), (self.completion_tokens, "out"))
+        counts = [f"{number:,} tokens {way}" for number, way in tokens if number is not None]
+        cost = [f"about ${self.cost:.4f}"] if self.cost else []
+        return " · ".join([model, *counts, f"{self.seconds:.1f} s", *cost])
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSize:
+    """How many tokens a model takes in all, prompt and answer, and who says so, as part of a sentence."""
+
+    tokens: int
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,8 +344,15 @@ class ModelOptions:
         Address of the server; None for the provider's own.
     api_key
         None takes the provider's variable from the environment, unless `api_base` is given.
+    max_tokens
+        Tokens of the answer at most; so many of the context are kept for it.
     num_ctx
-        Ollama only: the context size to load the model with. None means Ollama's default, which cuts long prompts.
+        Ollama only: the context size to load the model with. `AutoContext.ask` sets the smallest usual one that holds
+        prompt and answer; None in `stream_answer` means Ollama's default, which cuts long prompts.
+    context_size
+        What the model takes in all, prompt and answer, where it is known better than by Ollama and litellm's table.
+    max_num_ctx
+        Ollama only: the largest context size to ask for. A larger one needs more memory.
     timeout
         Seconds to wait without a byte from the server.
     deadline
@@ -313,5 +365,7 @@ class ModelOptions:
     temperature: float = 0.0
     max_tokens: int = 512
     num_ctx: int | None = None
+    context_size: int | None = None
+    max_num_ctx: int = 32_768
     timeout: float = 120.0
     deadline: float = 600.0

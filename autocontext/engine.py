@@ -17,8 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from autocontext import loaders, retrievers
-from autocontext.answer import Answer, fit_context
+from autocontext.answer import Answer, rewrite_question
+from autocontext.budget import Budget, fit_context, plan_budget
 from autocontext.chunking import CountTokens, chunk_document, estimate_tokens
+from autocontext.conversation import search_question
 from autocontext.datatypes import (
     Chunk,
     Document,
@@ -29,11 +31,13 @@ from autocontext.datatypes import (
     Prompt,
     Report,
     Support,
+    Turn,
 )
 from autocontext.encoders import SentenceTransformerEncoder, default_encoder
 from autocontext.errors import EncoderError, LoadError, SettingsError
 from autocontext.fusion import fuse
-from autocontext.prompt import TEMPLATES, build_prompt
+from autocontext.model_server import find_context_size
+from autocontext.prompt import build_prompt
 from autocontext.protocols import Encoder, ReadingEncoder, Retriever, Store, Vectors
 from autocontext.retrievers.base import Corpus
 from autocontext.retrievers.bm25 import PassageIndex
@@ -44,6 +48,7 @@ from autocontext.snapshot import Entry, Snapshot
 from autocontext.stemming import question_terms
 from autocontext.stores.sqlite import SQLiteStore
 from autocontext.support import LOOKED_AT, judge
+from autocontext.templates import find_template
 from autocontext.tokenizing import content_words, tokenize, word_spans
 from autocontext.tokens import count_tokens
 
@@ -91,8 +96,7 @@ class AutoContext:
             raise SettingsError(
                 f"There is no retriever {unknown[0]!r}; choose from {', '.join(retrievers.available())}."
             )
-        if self.settings.template not in TEMPLATES:
-            raise SettingsError(f"There is no template {self.settings.template!r}; choose from {', '.join(TEMPLATES)}.")
+        find_template(self.settings.template)  # a mistake in it is told now
         self._given_encoder = encoder
         self._encoder_problem: str | None = None
         self._vectors: dict[bytes, Vectors] = {}
@@ -120,6 +124,17 @@ class AutoContext:
         """The retrievers in use now: not those of weight 0, nor the dense one without a model; BM25 if none is left."""
         weighted = (name for name in self.settings.retrievers if self.settings.weights.get(name, 1.0) > 0)
         return tuple(name for name in weighted if name != "dense" or self._encoder is not None) or ("bm25",)
+
+    def use_template(self, template: str) -> None:
+        """Make prompts of another form from now on: a name, or a text with fields (see ``autocontext.templates``).
+
+        Raises
+        ------
+        SettingsError
+            If there is no such template, or it cannot be used; the old one stays.
+        """
+        find_template(template)
+        self.settings = replace(self.settings, template=template)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -238,7 +253,15 @@ class AutoContext:
         """Return the `num_results` best chunks, best first, each with what every retriever said of it."""
         return self._search(self._snapshot, loaders.clean_text(question)[0], num_results)[:num_results]
 
-    def get_prompt(self, question: str, num_results: int | None = None, max_tokens: int | None = None) -> Prompt:
+    def get_prompt(
+        self,
+        question: str,
+        num_results: int | None = None,
+        max_tokens: int | None = None,
+        *,
+        history: Sequence[Turn] = (),
+        searched: str | None = None,
+    ) -> Prompt:
         """Return the prompt for a question, with what is in it, what was left out, and the verdict on it.
 
         Parameters
@@ -247,6 +270,11 @@ class AutoContext:
             Chunks in the prompt at most; None takes the settings' number.
         max_tokens
             Its token budget, never exceeded; None takes the settings' budget.
+        history
+            The conversation so far, oldest turn first: a question that does not stand alone is searched with what the
+            talk is about, and the newest turns that fit go into the prompt. ``Answer.turn`` makes one.
+        searched
+            What to search for, and judge, instead of the question; None lets the history decide.
 
         Raises
         ------
@@ -255,12 +283,13 @@ class AutoContext:
         """
         wanted = self.settings.num_results if num_results is None else num_results
         question = loaders.clean_text(question)[0]
+        searched = loaders.clean_text(searched)[0] if searched else search_question(question, history)
         snapshot = self._snapshot
-        found = self._search(snapshot, question, wanted)
+        found = self._search(snapshot, searched, wanted)
         near = [
             item for n, item in enumerate(found) if n < wanted or any(hit.rank <= wanted for hit in item.hits.values())
         ]
-        support = self._judge(snapshot, question, found)
+        support = self._judge(snapshot, searched, found)
         return build_prompt(
             question,
             near,
@@ -269,6 +298,8 @@ class AutoContext:
             max_chunks=wanted,
             max_tokens=self.settings.max_tokens if max_tokens is None else max_tokens,
             count_tokens=count_tokens,
+            history=history,
+            searched=searched,
         )
 
     def ask(
@@ -281,8 +312,13 @@ class AutoContext:
         num_results: int | None = None,
         max_tokens: int | None = None,
         options: ModelOptions | None = None,
+        history: Sequence[Turn] = (),
+        searched: str | None = None,
     ) -> Answer:
         """Return the answer of a language model, as an iterator of its text pieces; the model is asked on iteration.
+
+        The prompt has at most `max_tokens`, or what the model's context leaves beside the answer. For that, Ollama is
+        asked for the model's context size at once.
 
         Parameters
         ----------
@@ -290,16 +326,47 @@ class AutoContext:
             See `ModelOptions`; where given, they take the place of what `options` says of them.
         options
             Temperature, length, time limits and context size.
+        num_results, max_tokens, history, searched
+            As in `get_prompt`.
 
         Raises
         ------
         BudgetError
             As in `get_prompt`. ModelError is raised while iterating.
+        SettingsError
+            If the model's context leaves no room beside the answer.
         """
-        prompt = self.get_prompt(question, num_results=num_results, max_tokens=max_tokens)
         given = options or ModelOptions(model=model)
         given = replace(given, model=model, api_base=api_base or given.api_base, api_key=api_key or given.api_key)
-        return Answer(prompt, fit_context(prompt, given))
+        budget = self.plan(given, max_tokens)
+        prompt = self.get_prompt(question, num_results, budget.max_tokens, history=history, searched=searched)
+        return Answer(prompt, fit_context(prompt, given, budget.size))
+
+    def plan(self, options: ModelOptions, max_tokens: int | None = None) -> Budget:
+        """Return how many tokens a prompt for this model may have, and why; see `autocontext.budget.Budget`."""
+        wanted = self.settings.max_tokens if max_tokens is None else max_tokens
+        return plan_budget(wanted, options, find_context_size(options))
+
+    @staticmethod
+    def rewrite(
+        question: str,
+        history: Sequence[Turn],
+        model: str,
+        api_base: str | None = None,
+        api_key: str | None = None,
+        *,
+        options: ModelOptions | None = None,
+    ) -> str:
+        """Let a model put a follow-up question so that it stands alone: one call, for the `searched` of `ask`.
+
+        Raises
+        ------
+        ModelError
+            If no answer is to be had.
+        """
+        given = options or ModelOptions(model=model)
+        given = replace(given, model=model, api_base=api_base or given.api_base, api_key=api_key or given.api_key)
+        return rewrite_question(question, history, given)
 
     def matched_spans(self, question: str, text: str) -> list[tuple[int, int]]:
         """Return where `text` holds content words of the question, as ascending offsets without overlap."""

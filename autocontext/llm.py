@@ -8,19 +8,19 @@ from __future__ import annotations
 import importlib
 import os
 import queue
+import re
 import threading
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Literal
 
+from autocontext.allowed import check_allowed
 from autocontext.datatypes import ModelOptions, Piece
 from autocontext.errors import ModelError
 from autocontext.llm_errors import (
-    OLLAMA_ADDRESS,
     TOO_LATE,
     UNKNOWN_PROVIDER,
     check_address_and_key,
@@ -29,15 +29,19 @@ from autocontext.llm_errors import (
     is_ollama,
     model_error,
     provider_of,
+    tidy,
 )
 
-__all__ = ["StreamJob", "is_ollama", "list_models", "load_litellm", "stream_answer"]
+__all__ = ["StreamJob", "is_ollama", "load_litellm", "stream_answer"]
 
 # Providers with one key and no other way in, so that a missing key can be told before anything is sent.
 _KEY_PROVIDERS = {"openai", "gemini", "groq", "mistral", "openrouter", "deepseek", "xai", "cohere", "together_ai"}
-# Providers that send a token of the environment whatever key is given (the first three, seen when all were tried with
-# 1.110.2), or that sign in with files of this machine.
-_TOKEN_PROVIDERS = {"gigachat", "watsonx", "watsonx_text", "vertex_ai", "vertex_ai_beta", "github_copilot", "chatgpt"}
+# Providers whose connection is made here, so that nothing of the environment goes to a typed address. Others send a
+# token of the environment whatever key is given, sign in with files of this machine, or follow redirects.
+_ADDRESS_PROVIDERS = {"openai", "ollama", "ollama_chat"}
+_HEADERS = {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
+_HEADERS |= {"x-stainless-raw-response"}  # by which the openai client remembers what it was asked for
+_THINK_TAG = re.compile(r"(<|\\u003c)(/?think)(?=>|\\u003e)")
 _CONNECT_SECONDS = 10.0  # a wrong address should not be waited for as long as a model that loads
 
 
@@ -64,9 +68,9 @@ def stream_answer(messages: str | Sequence[Mapping[str, str]], options: ModelOpt
     """Yield the answer as it comes; the last piece is of kind ``"done"`` and holds the figures.
 
     Nothing is sent before the first piece is asked for, and nothing is ever sent twice. Closing the generator
-    (``break`` and ``close()``, or dropping it) closes the connection, so that the server stops working. No key of the
-    environment goes to ``options.api_base``, and redirects from there are not followed for ``openai/`` and
-    ``ollama/``. Ollama is told to refuse a prompt that does not fit rather than to cut it.
+    (``break`` and ``close()``, or dropping it) closes the connection, so that the server stops working. Nothing of the
+    environment (keys, organisations, further headers) goes to ``options.api_base``, and redirects from there are not
+    followed. Ollama is told to refuse a prompt that does not fit rather than to cut it.
 
     Parameters
     ----------
@@ -81,12 +85,15 @@ def stream_answer(messages: str | Sequence[Mapping[str, str]], options: ModelOpt
         And nothing else. Pieces that came before a failure were already yielded.
     """
     give_up_at = time.monotonic() + options.deadline
-    options = _tidy(options)
+    options = tidy(options)
     chat = [{"role": "user", "content": messages}] if isinstance(messages, str) else [dict(m) for m in messages]
     outcome = _Outcome()
-    response = None
+    response = handler = None
     try:
         arguments = _call_arguments(options)
+        if options.api_base or is_ollama(options.model):
+            handler = _own_connection(options)
+            arguments["client"] = handler if is_ollama(options.model) else _openai_client(options, handler)
         response = load_litellm().completion(messages=chat, **arguments)
         for piece in _read(response, outcome):
             if time.monotonic() > give_up_at:
@@ -98,45 +105,11 @@ def stream_answer(messages: str | Sequence[Mapping[str, str]], options: ModelOpt
     except Exception as error:  # noqa: BLE001 - litellm raises anything, plain Exception included
         raise explain(error, options) from None
     finally:
-        if response is not None:
-            with suppress(Exception):  # closing tells the server to stop; a failure of it is no news
-                response.close()
+        for opened in (response, handler):
+            if opened is not None:
+                with suppress(Exception):  # closing tells the server to stop; a failure of it is no news
+                    opened.close()
     yield outcome.done(options)
-
-
-def list_models(options: ModelOptions, timeout: float = 3.0) -> list[str]:
-    """Return what the server offers, sorted, as names for ``ModelOptions.model``: ``["ollama/gemma3:4b"]``.
-
-    Asks Ollama (``options.model`` begins with ``ollama/``; the rest of it does not matter) or the server with OpenAI's
-    protocol at ``options.api_base``; no other provider is asked, and the list is empty. Does not import litellm,
-    whose own list is invented when Ollama is down.
-
-    Raises
-    ------
-    ModelError
-        If the server cannot be reached within `timeout` seconds, or answers something else.
-    """
-    options = _tidy(replace(options, timeout=timeout))
-    ollama = is_ollama(options.model)
-    base = options.api_base or ((os.environ.get("OLLAMA_API_BASE") or OLLAMA_ADDRESS).rstrip("/") if ollama else None)
-    if base is None:
-        return []
-    check_address_and_key(options)
-    httpx = _import("httpx")
-    headers = {"Authorization": f"Bearer {options.api_key}"} if options.api_key else {}
-    try:
-        answer = httpx.get(base + ("/api/tags" if ollama else "/models"), headers=headers, timeout=timeout)
-        if answer.status_code != 404:  # whose text says nothing of a list
-            answer.raise_for_status()
-        content = answer.json()
-        names = [str(row["name"]) for row in content["models"]] if ollama else [str(r["id"]) for r in content["data"]]
-    except (ValueError, KeyError, TypeError) as error:
-        sentence = "{where} does not answer with a list of models. Check the address: it may be that of another server."
-        raise model_error("no_model_list", sentence, options, type(error).__name__) from None
-    except Exception as error:  # noqa: BLE001 - httpx raises its own and the system's errors
-        raise explain(error, options) from None
-    provider = "ollama" if ollama else provider_of(options.model) or "openai"
-    return sorted(f"{provider}/{name}" for name in names)
 
 
 class StreamJob:
@@ -221,7 +194,8 @@ class _Outcome:
             raise model_error("empty", sentence, options)
         prompt_tokens = getattr(self.usage, "prompt_tokens", None)
         completion_tokens = getattr(self.usage, "completion_tokens", None)
-        return Piece("done", "", self.finish, prompt_tokens, completion_tokens)
+        cost = _cost(options, prompt_tokens, completion_tokens)
+        return Piece("done", "", self.finish, prompt_tokens, completion_tokens, cost)
 
 
 def _read(response: Any, outcome: _Outcome) -> Iterator[Piece]:
@@ -233,7 +207,7 @@ def _read(response: Any, outcome: _Outcome) -> Iterator[Piece]:
             outcome.finish = choice.finish_reason or outcome.finish
             if thought := getattr(choice.delta, "reasoning_content", None):
                 yield Piece("thinking", thought)
-            yield from splitter.feed(choice.delta.content or "")
+            yield from splitter.feed(_unshielded(choice.delta.content or ""))
     yield from splitter.feed("", last=True)
 
 
@@ -270,15 +244,10 @@ class ThinkSplitter:
             yield Piece("text", text)
 
 
-def _tidy(options: ModelOptions) -> ModelOptions:
-    """Take off what comes along when an address or a key is pasted; "" means None."""
-    address = (options.api_base or "").strip().rstrip("/")
-    return replace(options, api_base=address or None, api_key=(options.api_key or "").strip() or None)
-
-
 def _call_arguments(options: ModelOptions) -> dict[str, object]:
     """Return litellm's arguments; raise ModelError for what can be told without sending anything."""
     check_model_name(options)
+    check_allowed(options)
     check_address_and_key(options)
     provider = _provider(options)
     arguments: dict[str, object] = {
@@ -294,7 +263,6 @@ def _call_arguments(options: ModelOptions) -> dict[str, object]:
     if is_ollama(options.model):
         # ollama/ would flatten the messages to "### User:" inside the model's own template.
         arguments["model"] = "ollama_chat/" + options.model.partition("/")[2]
-        arguments["client"] = _http_handler()
         arguments["extra_body"] = {"truncate": False}
         if options.num_ctx:
             arguments["num_ctx"] = options.num_ctx
@@ -302,8 +270,6 @@ def _call_arguments(options: ModelOptions) -> dict[str, object]:
         arguments["api_base"] = options.api_base
         # Without one, litellm sends the key of the environment to the address that the user typed; "" is no help.
         arguments["api_key"] = options.api_key or "none"
-        if provider == "openai":
-            arguments["client"] = _openai_client(options)
     elif options.api_key:
         arguments["api_key"] = options.api_key
     elif provider in _KEY_PROVIDERS:
@@ -318,8 +284,11 @@ def _provider(options: ModelOptions) -> str:
         provider = str(litellm.get_llm_provider(options.model, api_base=options.api_base)[1])
     except litellm.BadRequestError:
         raise model_error("unknown_provider", UNKNOWN_PROVIDER, options) from None
-    if options.api_base and provider in _TOKEN_PROVIDERS:
-        sentence = "{provider}/ cannot be used with an address, which would be sent this machine's token. Leave it out."
+    if options.api_base and not {provider, provider_of(options.model)} <= _ADDRESS_PROVIDERS:
+        sentence = (
+            "An address goes with ollama/ and openai/ only. Leave it out for {provider}/, or write openai/ for a "
+            "server with OpenAI's protocol."
+        )
         raise model_error("bad_address", sentence, options)
     return provider
 
@@ -332,17 +301,64 @@ def _check_environment(provider: str, options: ModelOptions) -> None:
         raise model_error("missing_key", sentence, options)
 
 
-@cache
-def _http_handler() -> Any:
-    """Return the connections for addresses that users type; litellm's own would follow a redirect to anywhere."""
-    return _import("litellm.llms.custom_httpx.http_handler").HTTPHandler(follow_redirects=False)
+def _own_connection(options: ModelOptions) -> Any:
+    """Return a connection that follows no redirect, keeps think tags, and sends a typed address our headers only."""
+    handler = _import("litellm.llms.custom_httpx.http_handler").HTTPHandler(follow_redirects=False)
+
+    def send_ours_only(request: Any) -> None:
+        for name in set(request.headers) - _HEADERS:
+            del request.headers[name]
+        request.headers["user-agent"] = "autocontext"
+        request.headers["authorization"] = f"Bearer {options.api_key or 'none'}"
+
+    handler.client.event_hooks = {
+        "request": [send_ours_only] if options.api_base else [],
+        "response": [_shield_think_tags] if is_ollama(options.model) else [],
+    }
+    return handler
 
 
-def _openai_client(options: ModelOptions) -> Any:
-    """Return a client for the user's address that follows no redirect."""
-    client = _http_handler().client
+def _openai_client(options: ModelOptions, handler: Any) -> Any:
     key = options.api_key or "none"
-    return _import("openai").OpenAI(api_key=key, base_url=options.api_base, http_client=client, max_retries=0)
+    return _import("openai").OpenAI(api_key=key, base_url=options.api_base, http_client=handler.client, max_retries=0)
+
+
+def _shield_think_tags(response: Any) -> None:
+    """Change think tags so that litellm does not know them.
+
+    Of Ollama's streams it takes them out, and leaves the thought between them in the answer if a tag comes in a piece
+    of its own, as a model's tokens do (1.110.2).
+    """
+    texts = response.iter_text
+
+    def lines() -> Iterator[str]:  # whole ones, so that no tag is cut
+        rest = ""
+        for text in texts():
+            *whole, rest = (rest + text).split("\n")
+            for line in whole:
+                yield _THINK_TAG.sub("\\1\u2060\\2", line) + "\n"
+        yield _THINK_TAG.sub("\\1\u2060\\2", rest)
+
+    response.iter_text = lines
+
+
+def _unshielded(text: str) -> str:
+    return text.replace("<\u2060think", "<think").replace("<\u2060/think", "</think")
+
+
+def _cost(options: ModelOptions, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
+    """Return the price in dollars by litellm's table, which is as old as its release; None where it has none."""
+    if options.api_base or is_ollama(options.model) or prompt_tokens is None or completion_tokens is None:
+        return None
+    with suppress(Exception):  # litellm raises a plain one for a model that it does not know
+        return float(
+            sum(
+                load_litellm().cost_per_token(
+                    model=options.model, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens
+                )
+            )
+        )
+    return None
 
 
 def _import(name: str) -> ModuleType:

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from autocontext.datatypes import ModelOptions
@@ -41,6 +42,12 @@ def provider_of(model: str) -> str:
     """Return what stands before the first ``/`` of `model`; "" if there is none."""
     provider, slash, _ = model.partition("/")
     return provider if slash else ""
+
+
+def tidy(options: ModelOptions) -> ModelOptions:
+    """Take off what comes along when an address or a key is pasted; "" means None."""
+    address = (options.api_base or "").strip().rstrip("/")
+    return replace(options, api_base=address or None, api_key=(options.api_key or "").strip() or None)
 
 
 def redact(text: str, options: ModelOptions) -> str:
@@ -176,6 +183,16 @@ _CASES: tuple[tuple[str, Callable[[_Failure], bool], str], ...] = (
         "a model with a larger window (Ollama: a larger context size).",
     ),
     (
+        "memory",
+        lambda f: f.says("requires more (system|gpu) memory|out of memory|cudamalloc failed"),
+        "{name} needs more memory than {where} has free. Choose a smaller model, or a smaller context size.",
+    ),
+    (
+        "no_chat",
+        lambda f: f.says("does not support (chat|generate)"),
+        "{name} is no model that answers, for example one for embeddings. Choose a chat model.",
+    ),
+    (
         "content_filter",
         lambda f: f.is_a("ContentPolicyViolationError") or f.says("content management policy|content_filter"),
         "The content filter of {where} refused the prompt. Ask in other words, or choose another model.",
@@ -218,13 +235,19 @@ _CASES: tuple[tuple[str, Callable[[_Failure], bool], str], ...] = (
     ),
     (
         "quota",
-        lambda f: f.says("insufficient_quota|exceeded your current quota"),
+        lambda f: f.has(402) or f.says("insufficient_quota|exceeded your current quota|insufficient (balance|credits)"),
         "The account at {where} has no credit left. Add credit, or choose another model.",
     ),
     (
         "rate_limit",
         lambda f: f.is_a("RateLimitError") or f.has(429),
         "{where} says that there were too many requests. Wait a little and ask again.",
+    ),
+    (
+        "no_tls",
+        lambda f: f.is_a("SSLError", "SSLCertVerificationError") or f.says(r"\[ssl\b|wrong_version_number"),
+        "No secure connection to {where}. Check whether its address begins with http:// or https://, and its "
+        "certificate.",
     ),
     (
         "unreachable",

@@ -98,7 +98,8 @@ class Settings:
         By retriever name, 0 or more; a missing name counts as 1, 0 removes the retriever. The dense one has 0.65: equal
         weights were measured to lose where the question's own words are in the text.
     template
-        Name of a prompt template: ``"default"`` or ``"seed"``.
+        Name of a prompt template (``"default"``, ``"seed"``, ``"guarded"``), or the text of one; see
+        ``autocontext.templates`` for its fields.
     num_results
         Passages in a prompt at most.
     max_tokens

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect, sync_playwright
 
-from tests import fake_llm
 from tests.browser.conftest import (
     CHROMIUM,
     CHROMIUM_ARGS,
@@ -32,6 +31,7 @@ from tests.browser.conftest import (
     new_context,
     settle,
 )
+from tests.fake_llm import FakeLLM
 
 IMAGES = Path("docs") / "images"
 
@@ -39,7 +39,7 @@ IMAGES = Path("docs") / "images"
 def main() -> None:
     """Take all pictures."""
     IMAGES.mkdir(parents=True, exist_ok=True)
-    with Server() as server, fake_llm.FakeLLM(delay=0.1) as llm, sync_playwright() as playwright:
+    with Server() as server, FakeLLM(delay=0.1) as llm, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGS)
         page = new_context(browser, server.url, WIDE, dark=False).new_page()
         page.goto(server.url)
@@ -47,8 +47,8 @@ def main() -> None:
         add_sample(page)
         ask(page)
         choose_model(page, "ollama/gemma3", llm.ollama_base)
-        ask_model(page)
-        ask_model(page)  # the first time waits for litellm's import, which would be in the picture
+        ask_model(page, llm)
+        ask_model(page, llm)  # the first time waits for litellm's import, which would be in the picture
         take(page, "ask_light")
         page.emulate_media(color_scheme="dark")
         take(page, "ask_dark")
@@ -61,11 +61,11 @@ def main() -> None:
         browser.close()
 
 
-def ask_model(page: Page) -> None:
+def ask_model(page: Page, llm: FakeLLM) -> None:
     """Ask the scripted model, which counts the prompt's tokens as the page does, and wait for the end."""
     counted = re.search(r"about ([\d,]+) of", page.get_by_test_id("stProgress").last.inner_text())
     if counted:
-        fake_llm.PROMPT_TOKENS = int(counted.group(1).replace(",", ""))
+        llm.prompt_tokens = int(counted.group(1).replace(",", ""))
     button(page, "Ask model").click()
     expect(button(page, "Stop")).to_be_visible()
     expect(page.locator(".st-key-answer")).to_contain_text("Copy the answer")

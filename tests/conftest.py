@@ -78,7 +78,8 @@ def clean_environment() -> Iterator[None]:
     """No keys, addresses and model of the developer, and no proxy before 127.0.0.1."""
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
-            if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")) or name == "AUTOCONTEXT_MODEL":
+            own = ("AUTOCONTEXT_MODEL", "AUTOCONTEXT_ALLOWED_MODELS")
+            if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")) or name in own:
                 patch.delenv(name)
         patch.setenv("NO_PROXY", "127.0.0.1,localhost")
         yield

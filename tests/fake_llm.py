@@ -6,18 +6,25 @@ name** of the request, so that a test needs no side channel:
 =====================  ===============================================================================
 model                  what happens
 =====================  ===============================================================================
-any other name         the answer, word by word, then the token counts (42 for the prompt)
+any other name         the answer, word by word, then the token counts
 ``slow``               0.3 s before each word
 ``reasoning``          two notes to itself, then the answer
-``think-tags``         the same notes as ``<think>...</think>`` in the text
+``think-tags``         the same notes as ``<think>...</think>`` in the text, the tags cut in two
+``think-tokens``       the same, each tag a piece of its own, as a model's tokens are
+``think-unopened``     the same without the first tag, which was in the model's chat template
 ``length``             the answer, finished because the tokens were used up
 ``length-empty``       used up all tokens and said nothing
 ``empty``              a well-formed answer without a word
 ``nothing``            a stream that ends at once
 ``no-end``             the answer, but the stream ends without saying that it is finished
+``no-usage``           the answer without token counts
+``blank``              status 200 and not a byte
+``stall``              three words, then no byte for 30 s, or until the server is closed
 ``401`` ``404``        wrong key; no such model
+``403`` ``402``        this key may not; the balance is used up
 ``429`` ``quota``      too many requests (Retry-After: 1); no credit left
 ``500`` ``503``        the server failed; the server is overloaded
+``memory`` ``embed``   the model does not fit the memory; it is none that answers
 ``context``            the prompt is too long, in OpenAI's words
 ``llamacpp-context``   the same in llama.cpp's words
 ``truncate``           the same in Ollama's words, but only if the request forbids to cut the prompt
@@ -69,6 +76,10 @@ FILTERED = "The response was filtered due to the prompt triggering Azure OpenAI'
 REFUSALS = {
     "401": (401, "Incorrect API key provided: sk-wrong.", "invalid_api_key"),
     "404": (404, "model '404' not found", "model_not_found"),
+    "403": (403, "You are not allowed to sample from this model", "permission_denied"),
+    "402": (402, "Insufficient Balance", "invalid_request_error"),
+    "memory": (500, "model requires more system memory (9.1 GiB) than is available (3.2 GiB)", None),
+    "embed": (400, '"embed" does not support chat', None),
     "429": (429, "Rate limit reached for requests", "rate_limit_exceeded"),
     "quota": (429, "You exceeded your current quota, please check your plan.", "insufficient_quota"),
     "500": (500, "llama runner process has terminated: exit status 2", None),
@@ -95,6 +106,12 @@ class FakeLLM:
     ----------
     answer, models, delay
         What it says, the models it lists, and the seconds before each word; may be changed while it runs.
+    prompt_tokens
+        What it counts for the prompt; None: `PROMPT_TOKENS`, or a third of its characters if that is more.
+    context_length
+        What /api/show says of every model; None: nothing.
+    counted
+        What it counted for the last prompt.
     requests
         Every request so far.
     disconnected
@@ -109,6 +126,9 @@ class FakeLLM:
         port: int = 0,
     ) -> None:
         self.answer, self.models, self.delay = answer, list(models), delay
+        self.prompt_tokens: int | None = None
+        self.counted = 0
+        self.context_length: int | None = 32768
         self.requests: list[Recorded] = []
         self.disconnected = threading.Event()
         self.closing = threading.Event()
@@ -189,8 +209,13 @@ class _Handler(BaseHTTPRequestHandler):
         body = self._record().body
         self.model = str(body.get("model", ""))
         self.is_ollama = self.path.startswith("/api/")
+        if "messages" in body:
+            n_characters = sum(len(str(message.get("content"))) for message in body["messages"])
+            self.server.llm.counted = self.server.llm.prompt_tokens or max(PROMPT_TOKENS, n_characters // 3)
         if self.path == "/api/show":
-            self._json(200, {"details": {"family": "gemma3"}, "model_info": {"gemma3.context_length": 32768}})
+            length = self.server.llm.context_length
+            facts = {"general.architecture": "gemma3"} | ({} if length is None else {"gemma3.context_length": length})
+            self._json(200, {"details": {"family": "gemma3"}, "model_info": facts})
         elif self.path not in ("/v1/chat/completions", "/api/chat", "/api/generate"):
             self._json(404, {"error": "not found"})
         elif not self._failed(body):
@@ -211,6 +236,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(400, "the input length exceeds the context length", None)
         elif self.model == "garbage":
             self._send(200, "text/html", PAGE)
+        elif self.model == "blank":
+            self._send(200, "text/event-stream", b"")
         elif self.model == "redirect":
             self._send(302, "text/plain", b"", {"Location": self.server.llm.redirect_to})
         elif self.model == "hang":
@@ -249,10 +276,10 @@ class _Handler(BaseHTTPRequestHandler):
             send({"content" if name == "content" else "reasoning_content": text})
         if self.model not in ("nothing", "no-end"):
             send({}, {"filter-stream": "content_filter"}.get(self.model, self._finish()))
-        if include_usage:
+        if include_usage and self.model != "no-usage":
             n_words = len(self.server.llm.words())
-            usage = {"prompt_tokens": PROMPT_TOKENS, "completion_tokens": n_words}
-            self._event(shared | {"choices": [], "usage": usage | {"total_tokens": PROMPT_TOKENS + n_words}})
+            usage = {"prompt_tokens": self.server.llm.counted, "completion_tokens": n_words}
+            self._event(shared | {"choices": [], "usage": usage | {"total_tokens": self.server.llm.counted + n_words}})
         self._chunk(b"data: [DONE]\n\n")
         return self._end_stream()
 
@@ -276,7 +303,8 @@ class _Handler(BaseHTTPRequestHandler):
                 return self._break_off()
             self._line(part(**{name: text}) | {"done": False})
         if self.model not in ("nothing", "no-end"):
-            counts = {"prompt_eval_count": PROMPT_TOKENS, "eval_count": len(self.server.llm.words())}
+            counts = {"prompt_eval_count": self.server.llm.counted, "eval_count": len(self.server.llm.words())}
+            counts = {} if self.model == "no-usage" else counts
             self._line(part() | {"done": True, "done_reason": self._finish()} | counts)
         return self._end_stream()
 
@@ -287,10 +315,16 @@ class _Handler(BaseHTTPRequestHandler):
         if self.model == "think-tags":
             # Cut in the middle of the tags, as tokens do.
             yield from (("content", text) for text in ("<thi", "nk>", *NOTES, "</", "think>\n"))
+        if self.model in ("think-tokens", "think-unopened"):
+            opening = () if self.model == "think-unopened" else ("<think>", "\n")
+            yield from (("content", text) for text in (*opening, *NOTES, "</think>", "\n\n"))
         if self.model in ("empty", "length-empty", "nothing"):
             return
         for i, word in enumerate(self.server.llm.words()):
             if i == WORDS_BEFORE_TROUBLE and self.model == "cut":
+                yield "break", ""
+            if i == WORDS_BEFORE_TROUBLE and self.model == "stall":
+                self.server.llm.closing.wait(30)
                 yield "break", ""
             if i == WORDS_BEFORE_TROUBLE and self.model == "error-in-stream":
                 yield "error", "an error was encountered while running the model"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from autocontext.answer import find_citations, fit_context
+from autocontext.budget import fit_context
+from autocontext.citations import find_citations
 from autocontext.datatypes import ModelOptions
 from autocontext.errors import ModelError
 from tests.fake_llm import ANSWER, FakeLLM
@@ -27,7 +28,7 @@ def test_the_pieces_make_the_text_and_the_figures_follow(ac, protocol):
     assert "".join(pieces) == answer.text == str(answer) == ANSWER
     assert answer.complete
     assert answer.usage is not None
-    assert answer.usage.prompt_tokens == 42
+    assert answer.usage.prompt_tokens == llm.counted
     assert answer.usage.seconds > 0
     (citation,) = answer.citations
     assert citation.number == 1
@@ -72,6 +73,32 @@ def test_notes_of_a_reasoning_model_are_no_part_of_the_answer(ac):
         answer = ac.ask("Who?", model="openai/reasoning", api_base=llm.openai_base)
         assert "".join(answer) == ANSWER
     assert answer.thinking == "Let me look at the context."
+
+
+@pytest.mark.parametrize("protocol", ["openai", "ollama"])
+def test_a_thought_whose_first_tag_never_came_is_no_part_of_the_answer(ac, protocol):
+    with FakeLLM() as llm:
+        answer = ac.ask("Who?", model=f"{protocol}/think-unopened", api_base=llm.base(protocol))
+        list(answer)
+    assert (answer.text, answer.thinking) == (ANSWER, "Let me look at the context.")
+
+
+@pytest.mark.parametrize("protocol", ["openai", "ollama"])
+@pytest.mark.parametrize(("counted", "told"), [(2050, "The model saw only 2,050 of about "), (5000, "")])
+def test_a_prompt_that_the_server_cut_is_told(make_context, protocol, counted, told):
+    sentences = [" ".join(f"Salt number {n * 60 + k} melts at {k} degrees." for k in range(60)) for n in range(12)]
+    files = {f"{n}.txt": text for n, text in enumerate(sentences)}
+    ac = make_context(files, retrievers=("bm25",))
+    with FakeLLM() as llm:
+        llm.prompt_tokens = counted
+        answer = ac.ask(
+            "Which salt melts?", f"{protocol}/ok", llm.base(protocol), num_results=400, max_tokens=5000,
+            options=ModelOptions(model="", max_tokens=512),
+        )  # fmt: skip
+        list(answer)
+    assert 4700 < answer.prompt.tokens <= 5000
+    assert answer.unseen.startswith(told)
+    assert bool(answer.unseen) == bool(told)
 
 
 def test_an_answer_is_read_once(ac):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -50,6 +51,16 @@ def test_prompt_prints_the_prompt_and_nothing_else_on_stdout(notes):
     assert "2 added, 1 failed" in done.stderr
 
 
+def test_a_prompt_has_the_form_of_a_template_file(notes, bm25_only, tmp_path, capsys):
+    (tmp_path / "own.txt").write_text("{context}\nIn one word: {query}\n")
+    assert main(["prompt", str(notes), "How hot?", "--template-file", str(tmp_path / "own.txt"), *bm25_only]) == 0
+    assert capsys.readouterr().out.endswith("--- END CONTEXT ---\nIn one word: How hot?\n")
+
+    (tmp_path / "own.txt").write_text("{query}")
+    assert main(["prompt", str(notes), "How hot?", "--template-file", str(tmp_path / "own.txt"), *bm25_only]) == 1
+    assert "The field {context} is missing" in capsys.readouterr().err
+
+
 def test_embed_prints_a_json_array_and_nothing_else():
     done = run("embed", stdin="Salt melts.\nTee zieht.\n")
     assert done.returncode == 0, done.stderr
@@ -76,6 +87,62 @@ def test_ask_prints_the_answer_and_its_sources_apart(notes, bm25_only, capsys):
     assert code == 0
     assert out == ANSWER + "\n"
     assert "[1] notes/" in err or "[1] is not in the prompt" in err
+
+
+def test_tokens_and_seconds_and_the_smaller_budget_are_told(notes, bm25_only, capsys):
+    with FakeLLM() as llm:
+        llm.context_length = 2000
+        main(
+            ["ask", str(notes), "How many degrees does salt take?", "--model", "ollama/ok", "--api-base",
+             llm.ollama_base, "--answer-tokens", "99", *bm25_only]
+        )  # fmt: skip
+        options = llm.last("/api/chat").body["options"]
+    err = capsys.readouterr().err
+    assert re.search(rf"^ollama/ok · {llm.counted} tokens in · 8 tokens out · \d+\.\d s$", err, re.M)
+    assert re.search(r"^rules \d+, context \d+, question \d+$", err, re.M)
+    assert "The prompt may have 1,413 tokens instead of 3,000: the model takes 2,000 in all (Ollama says so)" in err
+    assert (options["num_ctx"], options["num_predict"]) == (2000, 99)
+
+
+def test_what_is_left_out_is_told_with_the_reason(notes, bm25_only, capsys):
+    assert main(["prompt", str(notes), "Does salt melt?", "--max-tokens", "66", *bm25_only]) == 0
+    err = capsys.readouterr().err
+    assert re.search(r"^left out: notes/salt\.txt, line 1: needs about 2\d tokens, \d+ were left$", err, re.M)
+
+
+def test_a_context_size_that_only_the_user_knows_makes_the_prompt_smaller(notes, bm25_only, capsys):
+    assert main(["prompt", str(notes), "Salt?", "--context-size", "800", "--answer-tokens", "300", *bm25_only]) == 0
+    err = capsys.readouterr().err
+    assert "The prompt may have 335 tokens instead of 3,000: the model takes 800 in all (as it is set)" in err
+    assert " of 335 tokens; " in err
+
+    assert main(["prompt", str(notes), "Salt?", "--context-size", "300", *bm25_only]) == 1
+    assert "No room is left for the prompt" in capsys.readouterr().err
+    assert main(["prompt", str(notes), "Salt?", "--context-size", "-5", *bm25_only]) == 1
+    assert "must be 1 or more" in capsys.readouterr().err
+
+
+def test_a_prompt_that_was_cut_and_an_answer_that_was_cut_are_told(notes, bm25_only, capsys):
+    (notes / "long.txt").write_text(" ".join(f"Salt number {n} melts at {n} degrees." for n in range(60)))
+    with FakeLLM() as llm:
+        llm.prompt_tokens = 50
+        main(
+            ["ask", str(notes), "Which salt number?", "--model", "openai/length", "--api-base", llm.openai_base,
+             "--num-results", "20", *bm25_only]
+        )  # fmt: skip
+    err = capsys.readouterr().err
+    assert "The model saw only 50 of about " in err
+    assert "The answer is not complete: it reached its length." in err
+
+
+def test_models_lists_those_of_a_server(capsys):
+    with FakeLLM() as llm:
+        assert main(["models", "--api-base", llm.ollama_base]) == 0
+        assert main(["models", "openai", "--api-base", llm.openai_base]) == 0
+    out = capsys.readouterr().out
+    assert out.split() == ["ollama/gemma3:270m", "ollama/ok", "openai/gemma3:270m", "openai/ok"]
+    assert main(["models", "openai"]) == 1
+    assert "Give the server's address" in capsys.readouterr().err
 
 
 def test_a_source_that_does_not_exist_is_told(notes, bm25_only, capsys):
@@ -133,6 +200,35 @@ def test_chat_goes_on_after_an_error(notes, bm25_only, monkeypatch, capsys):
     assert capsys.readouterr().err.count("Nothing answers at") == 2
 
 
+def talk(monkeypatch, *lines: str) -> None:
+    said = iter([*(f"{line}\n" for line in lines), "quit\n"])
+    monkeypatch.setattr("sys.stdin", type("In", (), {"readline": lambda _: next(said), "isatty": lambda _: False})())
+
+
+def test_chat_searches_a_follow_up_with_the_topic_and_exports(notes, bm25_only, monkeypatch, capsys, tmp_path):
+    talk(monkeypatch, "At how many degrees does salt melt?", "How does it taste?")
+    with FakeLLM(answer="Salty, since 2018.") as llm:
+        model = ["--model", "openai/ok", "--api-base", llm.openai_base]
+        code = main(["chat", str(notes), *model, *bm25_only, "--export", str(tmp_path / "talk.md")])
+        asked = llm.chats()[-1].body["messages"][0]["content"]
+    err = capsys.readouterr().err
+    assert code == 0
+    assert "searched for: degrees salt melt: How does it taste?" in err
+    assert "Not found in the passages: 2018." in err
+    assert "Question: At how many degrees does salt melt?\nAnswer: Salty, since 2018.\n" in asked
+    exported = (tmp_path / "talk.md").read_text("utf-8")
+    assert "## 1. At how many degrees does salt melt?" in exported
+    assert "> Salty, since 2018\\." in exported
+
+
+def test_chat_lets_the_model_rewrite_a_follow_up(notes, bm25_only, monkeypatch, capsys):
+    talk(monkeypatch, "At how many degrees does salt melt?", "How does it taste?")
+    with FakeLLM(answer="How does salt taste?") as llm:
+        main(["chat", str(notes), "--model", "openai/ok", "--api-base", llm.openai_base, *bm25_only, "--rewrite"])
+        assert len(llm.chats()) == 3
+    assert "searched for: How does salt taste?" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["prompt", "ask", "chat", "embed"])
 def test_every_command_explains_itself(command, capsys):
     with pytest.raises(SystemExit) as end:
@@ -182,7 +278,8 @@ def test_a_mistyped_folder_does_not_empty_the_store(notes, tmp_path, bm25_only, 
     (tmp_path / "elsewhere").mkdir()
     main(["prompt", str(tmp_path / "elsewhere"), "What melts?", *bm25_only, *store])
     main(["prompt", str(notes), "What melts?", *bm25_only, *store])
-    assert "2 unchanged, 1 failed" in capsys.readouterr().err.splitlines()[-2]
+    *_, last = (line for line in capsys.readouterr().err.splitlines() if line.endswith("chunks"))
+    assert "2 unchanged, 1 failed" in last
 
 
 def test_a_file_that_left_the_folder_leaves_the_store(notes, tmp_path, bm25_only, capsys):

@@ -14,8 +14,9 @@ import pytest
 
 from autocontext.datatypes import ModelOptions, Piece
 from autocontext.errors import ModelError
-from autocontext.llm import StreamJob, ThinkSplitter, is_ollama, list_models, stream_answer
+from autocontext.llm import StreamJob, ThinkSplitter, is_ollama, stream_answer
 from autocontext.llm_errors import explain
+from autocontext.model_server import find_context_size, list_models
 from tests.fake_llm import ANSWER, FakeLLM
 
 pytestmark = pytest.mark.usefixtures("clean_environment", "litellm")
@@ -65,15 +66,38 @@ def test_the_answer_comes_in_pieces_and_ends_with_the_figures(llm: FakeLLM, prot
     assert pieces[-1] == Piece("done", "", "stop", prompt_tokens=42, completion_tokens=8)
 
 
-# Ollama sends thoughts in a field of their own, and litellm takes tags out of its streams.
 @pytest.mark.parametrize(
-    ("protocol", "scenario"), [("openai", "reasoning"), ("ollama", "reasoning"), ("openai", "think-tags")]
+    ("protocol", "scenario"),
+    [(p, s) for p in ("openai", "ollama") for s in ("reasoning", "think-tags", "think-tokens")],
 )
 def test_thinking_is_kept_apart_from_the_answer(llm: FakeLLM, protocol: str, scenario: str) -> None:
     pieces = ask(options_for(llm, protocol, scenario))
 
     assert text_of(pieces).strip() == ANSWER
-    assert text_of(pieces, "thinking") == "Let me look at the context."
+    assert text_of(pieces, "thinking").strip() == "Let me look at the context."
+
+
+@PROTOCOLS
+def test_without_counts_of_the_server_there_are_figures_all_the_same(llm: FakeLLM, protocol: str) -> None:
+    done = ask(options_for(llm, protocol, "no-usage"))[-1]
+
+    assert (done.kind, done.finish_reason) == ("done", "stop")
+    assert done.prompt_tokens is None or done.prompt_tokens >= 0
+
+
+def test_the_cost_of_a_hosted_model_is_told(llm: FakeLLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_BASE", llm.openai_base)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-own")
+
+    done = ask(ModelOptions(model="openai/gpt-4o-mini"))[-1]
+
+    assert done.cost == pytest.approx((42 * 0.15 + 8 * 0.60) / 1_000_000)
+    assert llm.chats()[0].headers["authorization"] == "Bearer sk-own"
+
+
+@PROTOCOLS
+def test_a_server_of_ones_own_has_no_known_cost(llm: FakeLLM, protocol: str) -> None:
+    assert ask(options_for(llm, protocol, "gpt-4o-mini"))[-1].cost is None
 
 
 @PROTOCOLS
@@ -176,17 +200,63 @@ def test_a_key_of_the_environment_never_reaches_a_typed_address(
     ask(options_for(llm, protocol, "ok"))
     list_models(options_for(llm, protocol, "ok"))
 
+    give_up_at = time.monotonic() + PATIENCE
+    while protocol == "ollama" and llm.requests[-1].path != "/api/show" and time.monotonic() < give_up_at:
+        time.sleep(0.02)  # litellm asks for the price in the background
+
     assert len(llm.requests) >= 2
     assert "SECRET" not in repr(llm.requests)
     assert llm.chats()[0].headers["authorization"] == "Bearer none"
 
 
-@pytest.mark.parametrize("model", ["vertex_ai/gemini-2.5-flash", "watsonx/x", "gigachat/x"])
-def test_providers_that_would_send_a_token_anyway_get_no_address(llm: FakeLLM, model: str) -> None:
+@PROTOCOLS
+def test_a_typed_address_gets_our_headers_and_the_typed_key_only(
+    llm: FakeLLM, protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_ORGANIZATION", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "LITELLM_USER_AGENT", "OPENAI_ADMIN_KEY"):
+        monkeypatch.setenv(name, f"SECRET-{name}")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Gateway: SECRET\nAuthorization: Bearer SECRET\nuser-agent: SECRET")
+
+    ask(options_for(llm, protocol, "ok", api_key="typed"))
+    list_models(options_for(llm, protocol, "ok", api_key="typed"))
+    find_context_size(options_for(llm, protocol, "ok", api_key="typed"))
+
+    assert len(llm.requests) >= 2
+    assert "SECRET" not in repr(llm.requests)
+    headers = dict(llm.chats()[0].headers)
+    assert headers.pop("x-stainless-raw-response", "true") == "true"
+    assert headers.pop("authorization") == "Bearer typed"
+    assert headers.pop("user-agent") == "autocontext"
+    assert set(headers) <= {"host", "accept", "accept-encoding", "connection", "content-type", "content-length"}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "vertex_ai/gemini-2.5-flash", "watsonx/x", "gigachat/x", "groq/x", "anthropic/x", "hosted_vllm/x", "azure/x",
+        "custom_openai/x", "text-completion-openai/x", "litellm_proxy/x",
+    ],
+)  # fmt: skip
+def test_only_providers_whose_connection_is_ours_get_an_address(
+    llm: FakeLLM, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GROQ_API_KEY", "gsk-SECRET")
+
     error = failure(lambda: ask(ModelOptions(model=model, api_base=llm.url, api_key="typed")))
 
     assert error.kind == "bad_address"
+    assert "or write openai/ for a server with OpenAI's protocol." in str(error)
     assert llm.requests == []
+
+
+def test_a_name_without_a_provider_sends_no_key_to_an_address_that_looks_like_a_provider(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GROQ_API_KEY", "gsk-SECRET")
+
+    options = ModelOptions(model="x", api_base="http://api.groq.com/openai/v1")
+
+    assert failure(lambda: ask(options)).kind == "bad_address"
 
 
 @PROTOCOLS
@@ -226,25 +296,47 @@ def test_a_redirect_is_not_followed(llm: FakeLLM, protocol: str) -> None:
 
 # ---- failures --------------------------------------------------------------------------------------------------------
 
+TOO_LONG = (
+    "The prompt is longer than the context window of {protocol}/{scenario}. Use fewer passages or a smaller token "
+    "budget, or a model with a larger window (Ollama: a larger context size)."
+)
+NOTHING = (
+    "{base} answered with nothing. Use a smaller token budget, or check that the address is that of a language model."
+)
+CUT = "The answer broke off: the connection was lost, or the server reported an error. Ask again."
 FAILURES = [
     ("401", "wrong_key", "{base} refused the API key. Check it, and that it may use {protocol}/401."),
+    ("403", "wrong_key", "{base} refused the API key. Check it, and that it may use {protocol}/403."),
+    ("402", "quota", "The account at {base} has no credit left. Add credit, or choose another model."),
+    (
+        "memory",
+        "memory",
+        "memory needs more memory than {base} has free. Choose a smaller model, or a smaller context size.",
+    ),
+    ("embed", "no_chat", "embed is no model that answers, for example one for embeddings. Choose a chat model."),
     ("429", "rate_limit", "{base} says that there were too many requests. Wait a little and ask again."),
     ("quota", "quota", "The account at {base} has no credit left. Add credit, or choose another model."),
     ("500", "server_error", "{base} failed to answer. Ask again; if it stays so, look at the server's log."),
     ("503", "overloaded", "{base} is overloaded or still starting. Wait a little and ask again."),
-    ("context", "context_window", None),
-    ("llamacpp-context", "context_window", None),
-    ("filter", "content_filter", None),
-    ("empty", "empty", None),
-    ("garbage", "empty", None),
+    ("404", "model_not_found", None),
+    ("context", "context_window", TOO_LONG),
+    ("llamacpp-context", "context_window", TOO_LONG),
+    (
+        "filter",
+        "content_filter",
+        "The content filter of {base} refused the prompt. Ask in other words, or choose another model.",
+    ),
+    ("empty", "empty", NOTHING),
+    ("garbage", "empty", NOTHING),
+    ("blank", "empty", NOTHING),
     (
         "length-empty",
         "empty",
         "{protocol}/length-empty used all its tokens before the answer began. Allow a longer answer.",
     ),
-    ("cut", "cut", None),
-    ("no-end", "cut", None),
-    ("error-in-stream", "cut", None),
+    ("cut", "cut", CUT),
+    ("no-end", "cut", CUT),
+    ("error-in-stream", "cut", CUT),
 ]
 
 
@@ -257,7 +349,7 @@ def test_a_failure_is_one_sentence_after_one_request(
 
     assert error.kind == kind, error.detail
     if sentence is not None:
-        assert str(error) == sentence.format(base=llm.base(protocol), protocol=protocol)
+        assert str(error) == sentence.format(base=llm.base(protocol), protocol=protocol, scenario=scenario)
     assert len(llm.chats()) == 1
     assert "Traceback" not in error.detail
     assert "\n" not in error.detail
@@ -286,6 +378,47 @@ def test_a_silent_server_is_given_up_after_the_timeout(llm: FakeLLM, protocol: s
     assert error.kind == "timeout"
     assert str(error).startswith(f"{llm.base(protocol)} sent nothing for 0.5 s.")
     assert len(llm.chats()) == 1
+
+
+@PROTOCOLS
+def test_a_server_that_falls_silent_in_the_answer_is_given_up_and_its_words_are_kept(
+    llm: FakeLLM, protocol: str
+) -> None:
+    kept: list[Piece] = []
+
+    error = failure(lambda: kept.extend(stream_answer("Who?", options_for(llm, protocol, "stall", timeout=0.5))))
+
+    assert error.kind == "timeout"
+    assert text_of(kept) == "Pauli Blendergast says"
+    assert len(llm.chats()) == 1
+
+
+@PROTOCOLS
+def test_a_host_that_is_not_known_is_told(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_such_name(*_arguments: object, **_more: object) -> None:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", no_such_name)
+    options = ModelOptions(model=f"{protocol}/x", api_base="http://no-such-host.example")
+
+    for error in (failure(lambda: ask(options)), failure(lambda: list_models(options))):
+        assert error.kind == "unreachable"
+        assert str(error) == (
+            "The host of http://no-such-host.example is not known. Check its spelling and the network."
+        )
+
+
+@PROTOCOLS
+def test_https_for_a_server_without_it_is_told(llm: FakeLLM, protocol: str) -> None:
+    address = llm.base(protocol).replace("http:", "https:")
+    options = options_for(llm, protocol, "ok", api_base=address)
+
+    for error in (failure(lambda: ask(options)), failure(lambda: list_models(options))):
+        assert error.kind == "no_tls"
+        assert str(error) == (
+            f"No secure connection to {address}. Check whether its address begins with http:// or https://, and its "
+            "certificate."
+        )
 
 
 @PROTOCOLS
@@ -525,6 +658,67 @@ def test_a_server_without_a_list_is_told(llm: FakeLLM, protocol: str, path: str,
 )
 def test_ollama_is_known_by_its_prefix(model: str, expected: bool) -> None:
     assert is_ollama(model) is expected
+
+
+# ---- shared servers --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def allow(tmp_path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Return a maker of the list of allowed models."""
+
+    def write(text: str) -> None:
+        (tmp_path / "allowed.txt").write_text(text)
+        monkeypatch.setenv("AUTOCONTEXT_ALLOWED_MODELS", str(tmp_path / "allowed.txt"))
+
+    return write
+
+
+@PROTOCOLS
+def test_a_listed_model_at_its_address_is_asked(llm: FakeLLM, protocol: str, allow: Callable[[str], None]) -> None:
+    address = llm.base(protocol).replace("http:", "HTTP:")
+    allow(f"# for all\n{protocol}/g*   {address}/  # in the cellar\n\nopenai/gpt-4o")
+
+    assert text_of(ask(options_for(llm, protocol, "gemma3:270m"))) == ANSWER
+    assert list_models(options_for(llm, protocol, "")) == [f"{protocol}/gemma3:270m"]
+
+
+@PROTOCOLS
+@pytest.mark.parametrize(
+    "listed", ["{protocol}/other {base}", "{protocol}/ok http://127.0.0.1:1", "{protocol}/ok", "# none"]
+)
+def test_what_is_not_listed_is_refused_before_anything_is_sent(
+    llm: FakeLLM, protocol: str, listed: str, allow: Callable[[str], None]
+) -> None:
+    allow(listed.format(protocol=protocol, base=llm.base(protocol)))
+
+    error = failure(lambda: ask(options_for(llm, protocol, "ok")))
+    find_context_size(options_for(llm, protocol, "ok"))
+
+    assert error.kind == "not_allowed"
+    names = listed.partition(" ")[0].format(protocol=protocol).replace("#", "none")
+    assert str(error) == (
+        f"This server allows its listed models and addresses only. Choose one of its models: {names}."
+    )
+    assert llm.requests == []
+
+
+def test_no_list_is_fetched_from_an_address_that_is_not_listed(llm: FakeLLM, allow: Callable[[str], None]) -> None:
+    allow("openai/* http://127.0.0.1:1/v1")
+
+    assert failure(lambda: list_models(options_for(llm, "openai", ""))).kind == "not_allowed"
+    assert llm.requests == []
+
+
+def test_a_list_that_cannot_be_read_allows_nothing(llm: FakeLLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in ("/no/such/file", ""):
+        monkeypatch.setenv("AUTOCONTEXT_ALLOWED_MODELS", path)
+
+        for action in (ask, list_models):
+            error = failure(lambda action=action: action(options_for(llm, "openai", "ok")))
+            assert error.kind == "not_allowed"
+            assert str(error).endswith("Correct AUTOCONTEXT_ALLOWED_MODELS on the server.")
+    assert llm.requests == []
 
 
 # ---- stopping --------------------------------------------------------------------------------------------------------

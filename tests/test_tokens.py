@@ -28,7 +28,7 @@ def test_counting_imports_no_litellm():
 
 
 def test_without_the_table_it_guesses_on_the_safe_side(monkeypatch):
-    monkeypatch.setattr(tokens, "_table_folder", lambda: None)
+    monkeypatch.setattr(tokens, "_table_folder", lambda _name: None)
     tokens._counter.cache_clear()
     try:
         assert count_tokens("twelve bytes") == 4

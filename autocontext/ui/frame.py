@@ -21,13 +21,30 @@ from autocontext.ui.state import UiState, current_state
 
 PAGES = (
     ("app.py", "Ask", ":material/search:"),
+    ("pages/chat.py", "Chat", ":material/forum:"),
     ("pages/documents.py", "Documents", ":material/folder_open:"),
+    ("pages/models.py", "Models", ":material/smart_toy:"),
 )
 _STYLE = """<style>
 .passage { white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.55; }
 .passage mark { background: rgba(255, 176, 32, 0.34); color: inherit; border-radius: 3px; padding: 0 1px; }
 .source { font-weight: 600; overflow-wrap: anywhere; }
 .where { opacity: 0.75; font-size: 0.875rem; overflow-wrap: anywhere; }
+.source { scroll-margin-top: 5rem; }
+[class*="passage_"]:has(.source:target) { background: rgba(255, 176, 32, 0.14); }
+.answer { overflow-wrap: anywhere; line-height: 1.6; }
+.answer p, .answer ul, .answer ol, .answer blockquote { margin: 0 0 0.7rem; }
+.answer h1, .answer h2, .answer h3, .answer h4, .answer h5, .answer h6 { font-size: 1.1rem; padding: 0.4rem 0 0.3rem; }
+.answer code { font-size: 0.9em; background: rgba(128, 128, 128, 0.16); border-radius: 4px; padding: 0.1em 0.3em; }
+.answer pre { overflow-x: auto; background: rgba(128, 128, 128, 0.1); border-radius: 8px; padding: 0.7rem 0.9rem; }
+.answer pre code { background: none; padding: 0; white-space: pre; }
+.answer table { border-collapse: collapse; display: block; overflow-x: auto; margin-bottom: 0.7rem; }
+.answer th, .answer td { border: 1px solid rgba(128, 128, 128, 0.35); padding: 0.25rem 0.6rem; text-align: left; }
+.answer blockquote { border-left: 3px solid rgba(128, 128, 128, 0.4); padding-left: 0.8rem; }
+.answer a { text-decoration: none; font-weight: 600; color: color-mix(in srgb, currentColor 25%, #2f7fd6); }
+.answer mark.missing { background: rgba(255, 75, 75, 0.22); color: inherit; border-radius: 3px; padding: 0 2px;
+  text-decoration: underline wavy rgba(255, 75, 75, 0.8) 1px; text-underline-offset: 3px; }
+.answer .note { font-size: 0.8em; opacity: 0.8; }
 .block-container { padding-top: 4.25rem; max-width: 84rem; }
 </style>"""
 

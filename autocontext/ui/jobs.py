@@ -8,10 +8,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 
-from autocontext.answer import Answer
-from autocontext.datatypes import ModelOptions, Prompt, Report
+from autocontext.answer import Answer, rewrite_question
+from autocontext.citations import AnswerCheck
+from autocontext.datatypes import ModelOptions, Prompt, Report, Turn
 from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError, ModelError
 from autocontext.llm import StreamJob
@@ -97,6 +99,11 @@ class AnswerJob:
         """Seconds since it was asked."""
         return time.monotonic() - self._started
 
+    @cached_property
+    def check(self) -> AnswerCheck:
+        """What was found about the answer; to be looked at when it has ended."""
+        return self.answer.check
+
     def collect(self) -> None:
         """Take the pieces that are there; never waits for more."""
         with self._looking:
@@ -120,3 +127,34 @@ class AnswerJob:
             if self.running:
                 self._pieces.close()
                 self.running, self.stopped = False, True
+
+
+class RewriteJob:
+    """Lets a model put a follow-up question so that it stands alone.
+
+    Attributes
+    ----------
+    result
+        The question as it is to be searched; None until the job has ended, and where it failed.
+    error
+        Why it failed, or None.
+    """
+
+    def __init__(self, question: str, history: Sequence[Turn], options: ModelOptions) -> None:
+        self.result: str | None = None
+        self.error: ModelError | None = None
+        self._thread = threading.Thread(
+            target=self._work, args=(question, tuple(history), options), name="autocontext-rewrite", daemon=True
+        )
+        self._thread.start()
+
+    def _work(self, question: str, history: Sequence[Turn], options: ModelOptions) -> None:
+        try:
+            self.result = rewrite_question(question, history, options)
+        except ModelError as error:
+            self.error = error
+
+    @property
+    def running(self) -> bool:
+        """Whether the model has not answered yet."""
+        return self._thread.is_alive()

@@ -16,12 +16,14 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from autocontext.answer import fit_context
-from autocontext.datatypes import Chunk, FileReport, ModelOptions, Prompt, Report
+from autocontext.budget import Budget, fit_context, plan_budget
+from autocontext.datatypes import Chunk, ContextSize, FileReport, ModelOptions, Prompt, Report
 from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError
 from autocontext.loaders import is_hidden, suffix_of, suffixes
+from autocontext.model_server import find_context_size
 from autocontext.ui.jobs import AnswerJob, IndexJob
+from autocontext.ui.talk import Talk
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "data"
@@ -29,6 +31,7 @@ MAX_FILES = 5_000
 MAX_FILE_MEGABYTES = 50
 MAX_MEGABYTES = 500  # also server.maxUploadSize: what the browser refuses by itself gets no row
 _GRACE_SECONDS = 30.0
+_SIZE_SECONDS = 1.0  # a page waits no longer for a server to say how much its model takes
 
 
 @dataclass
@@ -45,6 +48,14 @@ class UiState:
         Why there is no prompt for the question, or "".
     uploads
         How often the upload widgets were emptied: a new number is a new, empty widget.
+    budget
+        How the chosen model's context is shared between the prompt and its answer.
+    context_size
+        What the chosen model takes in all, if the user knows better; 0: as its server or litellm's table says.
+    models_taken
+        How often a model was taken from a list: a new number is a new widget, which begins with it.
+    favourites
+        Models to come back to, with their addresses and keys; of this session only, like every key.
     """
 
     engine: AutoContext = field(default_factory=AutoContext)
@@ -56,6 +67,7 @@ class UiState:
     examples_taken: int = 0
     prompt: Prompt | None = None
     problem: str = ""
+    budget: Budget | None = None
     num_results: int = 5
     max_tokens: int = 3000
     answer_job: AnswerJob | None = None
@@ -63,7 +75,16 @@ class UiState:
     api_base: str = field(default_factory=lambda: os.environ.get("AUTOCONTEXT_API_BASE", ""))
     api_key: str = field(default="", repr=False)
     answer_tokens: int = 512
-    _searched: tuple[str, int, int] | None = None
+    context_size: int = 0
+    max_num_ctx: int = 32_768
+    timeout: int = 120
+    deadline: int = 600
+    models_taken: int = 0
+    favourites: list[ModelOptions] = field(default_factory=list)
+    test_job: AnswerJob | None = None
+    talk: Talk = field(default_factory=Talk)
+    _size: tuple[ModelOptions, ContextSize | None] | None = None
+    _searched: tuple[str, int, int, str] | None = None
     _searched_chunks: tuple[Chunk, ...] = ()
 
     # --- documents ---
@@ -122,9 +143,12 @@ class UiState:
         for name in names:
             self.files.pop(name, None)
         self.prompt, self._searched, self._searched_chunks = None, None, ()  # a removed text stays nowhere
+        if self.talk.forget(names):
+            self.notice = "The conversation is cleared: it quoted a document that you removed."
         if not self.engine.documents:
             self.stop_answer()
             self.answer_job = None
+            self.talk.clear()
 
     def _take(self, report: Report) -> None:
         for row in report:
@@ -142,31 +166,63 @@ class UiState:
         self.answer_job = None
 
     def refresh(self) -> None:
-        """Make the prompt again if the question, the documents or the prompt's limits are not those it was made of."""
+        """Make the prompt again if the question, the documents, the budget or the form are not those it was made of."""
         chunks = self.engine.chunks
-        searched = (self.question, self.num_results, self.max_tokens)
+        if not (self.question and chunks):
+            self.prompt, self.problem, self._searched = None, "", None
+            return
+        try:
+            self.budget = plan_budget(self.max_tokens, self.model_options(), self._model_takes())
+        except AutoContextError as error:
+            self.prompt, self.problem, self._searched = None, str(error), None
+            return
+        searched = (self.question, self.num_results, self.budget.max_tokens, self.engine.settings.template)
         if searched == self._searched and chunks is self._searched_chunks:
             return
-        self.prompt, self.problem = None, ""
-        if self.question and chunks:
-            try:
-                self.prompt = self.engine.get_prompt(self.question, self.num_results, self.max_tokens)
-            except AutoContextError as error:
-                self.problem = str(error)
         self._searched, self._searched_chunks = searched, chunks
+        self.prompt, self.problem = None, ""
+        try:
+            self.prompt = self.engine.get_prompt(self.question, self.num_results, self.budget.max_tokens)
+        except AutoContextError as error:
+            self.problem = str(error)
+
+    def _model_takes(self) -> ContextSize | None:
+        """Return the chosen model's context size; a server is asked once, and again before the model is."""
+        options = self.model_options()
+        if not options.model:
+            return None
+        if self._size is None or self._size[0] != options:
+            self._size = (options, find_context_size(options, _SIZE_SECONDS))
+        return self._size[1]
 
     def ask_model(self) -> None:
         """Send the prompt to the chosen model."""
-        if self.prompt is None:
-            return
         self.stop_answer()
-        options = ModelOptions(
+        self._size = None
+        self.refresh()
+        if self.prompt is not None:
+            options = fit_context(self.prompt, self.model_options(), self._model_takes())
+            self.answer_job = AnswerJob(self.prompt, options)
+
+    def model_options(self) -> ModelOptions:
+        """Return the chosen model as it is asked."""
+        return ModelOptions(
             model=self.model.strip(),
             api_base=self.api_base.strip() or None,
             api_key=self.api_key.strip() or None,
             max_tokens=self.answer_tokens,
+            context_size=self.context_size or None,
+            max_num_ctx=self.max_num_ctx,
+            timeout=self.timeout,
+            deadline=self.deadline,
         )
-        self.answer_job = AnswerJob(self.prompt, fit_context(self.prompt, options))
+
+    def take_model(self, options: ModelOptions) -> None:
+        """Choose a model of a list, with its address, key and limits."""
+        self.model, self.api_base, self.api_key = options.model, options.api_base or "", options.api_key or ""
+        self.answer_tokens, self.context_size = options.max_tokens, options.context_size or 0
+        self.max_num_ctx, self.timeout, self.deadline = options.max_num_ctx, int(options.timeout), int(options.deadline)
+        self.models_taken += 1
 
     def stop_answer(self) -> None:
         """Stop the answer that is arriving; what has come stays."""
@@ -214,15 +270,16 @@ def current_state() -> UiState:
     return state
 
 
-def kept(name: str) -> dict[str, Any]:
+def kept(name: str, version: int = 0) -> dict[str, Any]:
     """Return the arguments of a widget that shows and changes the state's field `name`, also across pages.
 
     A widget's own value is lost when another page is visited, and then begins with the state's again. The key is the
-    widget's identity, so a new ``value`` does not make a new widget; a value set in Streamlit's session state would be
-    lost in a popover, which is drawn later, and overwrite what is being typed.
+    widget's identity, so a new ``value`` does not make a new widget, but a new `version` does; a value set in
+    Streamlit's session state would be lost in a popover, which is drawn later, and overwrite what is being typed.
     """
-    return {"key": f"_{name}", "value": getattr(current_state(), name), "on_change": _keep, "args": (name,)}
+    key = f"_{name}_{version}" if version else f"_{name}"
+    return {"key": key, "value": getattr(current_state(), name), "on_change": _keep, "args": (name, key)}
 
 
-def _keep(name: str) -> None:
-    setattr(current_state(), name, st.session_state[f"_{name}"])
+def _keep(name: str, key: str) -> None:
+    setattr(current_state(), name, st.session_state[key])

@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from autocontext import AutoContext
+from autocontext.ui.frame import PAGES
 from tests.browser.conftest import (
     PATIENCE,
     PHONE,
@@ -97,7 +98,7 @@ def test_from_the_sample_to_a_streamed_answer(open_page, llm: FakeLLM, sample: A
     assert all(llm.answer.startswith(text) for text in partial)
     assert llm.answer in seen[-1]
     assert "[1] data/economics.txt, line 1" in seen[-1]
-    assert f"{protocol}/ok · 42 tokens in · {len(llm.words())} tokens out" in seen[-1]
+    assert f"{protocol}/ok · {llm.counted} tokens in · {len(llm.words())} tokens out" in seen[-1]
     expect(button(page, "Ask model")).to_be_enabled()
     assert [message["content"] for message in llm.chats()[0].body["messages"]] == [prompt]
 
@@ -211,8 +212,10 @@ def test_documents_can_be_the_first_page_of_a_fresh_server(open_page) -> None:
     with Server(warm_up=False) as fresh:
         page = open_page("/documents", at=fresh)
         menu = page.locator(".st-key-menu")
-        expect(menu.get_by_role("link")).to_have_count(2)
-        assert [link.inner_text().split()[-1] for link in menu.get_by_role("link").all()] == ["Ask", "Documents"]
+        expect(menu.get_by_role("link").first).to_be_visible()
+        settle(page)
+        names = [link.inner_text().split()[-1] for link in menu.get_by_role("link").all()]
+        assert names == [label for _, label, _ in PAGES]
         expect(page.get_by_role("heading", name="Documents")).to_be_visible()
         expect(page.get_by_test_id("stSidebarNav")).to_have_count(0)
         expect(page.get_by_test_id("stSidebar")).to_have_count(0)
@@ -223,7 +226,7 @@ def test_documents_can_be_the_first_page_of_a_fresh_server(open_page) -> None:
         expect(page.get_by_text("No documents yet.")).to_be_visible()
         settle(page)
         assert rows(page) == {}
-        expect(menu.get_by_role("link")).to_have_count(2)
+        expect(menu.get_by_role("link")).to_have_count(len(PAGES))
 
         go(page, "Ask")
         expect(page.get_by_role("heading", name="Ask your own documents")).to_be_visible()
@@ -254,6 +257,92 @@ def test_a_slow_answer_can_be_stopped_and_its_part_stays(open_page, llm: FakeLLM
     assert llm.disconnected.wait(PATIENCE), "the model is still at work"
 
 
+@pytest.mark.parametrize("protocol", ["openai", "ollama"])
+def test_stop_works_within_a_second_while_the_server_is_silent(open_page, llm: FakeLLM, protocol: str) -> None:
+    page = open_page()
+    add_notes(page)
+    ask(page, "When does salt melt?")
+    choose_model(page, f"{protocol}/hang", llm.base(protocol))
+    button(page, "Ask model").click()
+    expect(page.locator(".st-key-answer")).to_contain_text("Waiting for the model")
+    expect(button(page, "Stop")).to_be_visible()
+    while not llm.chats():
+        page.wait_for_timeout(50)
+
+    start = time.monotonic()
+    button(page, "Stop").click()
+    expect(page.locator(".st-key-answer")).to_contain_text("Stopped before the first word.")
+    assert time.monotonic() - start < 1
+    expect(button(page, "Ask model")).to_be_enabled()
+
+
+def test_a_click_elsewhere_in_an_answer_keeps_what_came_and_what_comes(open_page, llm: FakeLLM) -> None:
+    llm.answer = " ".join(f"word{number}" for number in range(60))
+    llm.delay = 0.1
+    page = open_page()
+    add_notes(page)
+    ask(page, "When does salt melt?")
+    choose_model(page, "openai/ok", llm.openai_base)
+    button(page, "Ask model").click()
+    expect(page.locator(".st-key-answer")).to_contain_text("word3")
+
+    button(page, "Limits").click()
+    expect(page.get_by_label("Token budget", exact=True)).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".st-key-answer")).to_contain_text("word0 word1 word2 word3")
+    for name in ("Documents", "Models"):
+        go(page, name)
+    go(page, "Ask")
+    expect(page.locator(".st-key-answer")).to_contain_text("word0 word1 word2 word3")
+
+    expect(page.locator(".st-key-answer")).to_contain_text("Copy the answer")
+    assert llm.answer in page.locator(".st-key-answer").inner_text()
+    assert len(llm.chats()) == 1
+
+
+def test_a_model_is_found_tested_and_taken_on_the_models_page(open_page, llm: FakeLLM) -> None:
+    page = open_page("/models")
+    page.get_by_label("Address", exact=True).fill(llm.ollama_base)
+    page.keyboard.press("Enter")
+    settle(page)
+    button(page, "List models").click()
+    expect(page.locator(".st-key-listed_0")).to_contain_text("ollama/gemma3:270m")
+    page.locator(".st-key-use_listed_0 button").click()
+    expect(page.get_by_label("Model", exact=True)).to_have_value("ollama/gemma3:270m")
+    button(page, "Test").click()
+    expect(page.locator(".st-key-model_test")).to_contain_text("It takes 32,768 tokens in all (Ollama says so).")
+    button(page, "Add to favourites").click()
+    expect(page.locator(".st-key-favourite_0")).to_contain_text("ollama/gemma3:270m")
+
+    add_notes(page)
+    ask(page, "When does salt melt?")
+    button(page, "Ask model").click()
+    expect(page.locator(".st-key-answer")).to_contain_text("ollama/gemma3:270m · ")
+    assert llm.last("/api/chat").body["options"]["num_ctx"] == 4096
+    assert llm.last("/api/chat").body["truncate"] is False
+
+
+def test_the_form_of_the_prompt_is_edited_checked_and_used(open_page) -> None:
+    page = open_page()
+    add_notes(page)
+    ask(page, "When does salt melt?")
+    button(page, "Form").click()
+    dialog = page.get_by_role("dialog")
+    text = dialog.get_by_label("Template", exact=True)
+    text.fill("{context}")
+    text.press("Control+Enter")
+    expect(dialog).to_contain_text("The field {query} is missing")
+    expect(dialog.get_by_role("button", name="Use this form")).to_be_disabled()
+
+    text.fill("{context}\nIn one word: {query}")
+    text.press("Control+Enter")
+    expect(dialog.get_by_test_id("stCode")).to_contain_text("In one word: When does salt melt?")
+    dialog.get_by_role("button", name="Use this form").click()
+    expect(dialog).to_have_count(0)
+    settle(page)
+    assert shown_prompt(page).endswith("--- END CONTEXT ---\nIn one word: When does salt melt?")
+
+
 def test_an_answer_is_shown_as_it_was_written(open_page, llm: FakeLLM) -> None:
     llm.answer = r"Result:yes[1], 答案:是[2], **bold**, \$5 or $6, at 10:30, :red[x], a@b.example, <https:b.example>."
     page = open_page()
@@ -282,6 +371,20 @@ def test_a_phone_never_scrolls_sideways(open_page, llm: FakeLLM) -> None:
     choose_model(page, "openai/ok", llm.openai_base)
     button(page, "Ask model").click()
     expect(page.locator(".st-key-answer")).to_contain_text("Copy the answer")
+    widths += page_widths(page)
+    llm.prompt_tokens = 50  # of more than 300: the banner is there as well
+    button(page, "Ask model").click()
+    expect(page.locator(".st-key-answer")).to_contain_text("The model saw only 50 of about ")
+    widths += page_widths(page)
+    button(page, "Form").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Use this form")
+    widths += page_widths(page)
+    page.keyboard.press("Escape")
+    go(page, "Models")
+    for name in ("Test", "Add to favourites", "List models"):
+        button(page, name).click()
+        settle(page)
+    expect(page.locator(".st-key-favourite_0")).to_be_visible()
     widths += page_widths(page)
     go(page, "Documents")
     upload(page, "files", [text_file(f"{'verylongname' * 12}.txt", "Salt."), text_file(f"{'long name ' * 15}.exe", "")])
@@ -371,3 +474,83 @@ def test_hostile_names_texts_and_answers_fetch_nothing(open_page, llm: FakeLLM, 
     assert attacker.hits == []
     urllib.request.urlopen(f"{url}/counted").close()
     assert attacker.hits == ["/counted"]
+
+
+# ---- checked answers and the chat ------------------------------------------------------------------------------------
+
+
+def say(page: Page, question: str) -> None:
+    field = page.get_by_test_id("stChatInputTextArea")
+    field.fill(question)
+    field.press("Enter")
+
+
+def top_of(page: Page, selector: str) -> float:
+    return page.locator(selector).bounding_box()["y"]  # type: ignore[index]
+
+
+def in_view(page: Page, selector: str) -> bool:
+    return 0 <= top_of(page, selector) < page.viewport_size["height"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("size", [(1280, 500), PHONE])
+def test_a_citation_leads_to_its_card(open_page, llm: FakeLLM, size) -> None:
+    page = open_page(size=size)
+    add_notes(page)
+    ask(page, "When does salt melt?")
+    llm.answer = "At 801 degrees [1], not in 2018."
+    choose_model(page, "openai/ok", llm.openai_base)
+    button(page, "Ask model").click()
+    expect(page.locator(".st-key-answer")).to_contain_text("Copy the answer")
+    settle(page)
+
+    expect(page.locator(".st-key-answer mark.missing")).to_have_text("2018")
+    page.locator(".st-key-answer a.cite").click()
+
+    page.wait_for_function("document.querySelector('#passage-1').matches(':target')")
+    page.wait_for_timeout(500)
+    assert in_view(page, "#passage-1")
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+
+
+@pytest.mark.parametrize("size", [(1280, 900), PHONE])
+def test_a_follow_up_question_in_the_chat(open_page, llm: FakeLLM, size) -> None:
+    page = open_page(size=size)
+    go(page, "Documents")
+    texts = {
+        "pauli.txt": "Pauli Blendergast keeps bees. Blendergast was born in Toledo in 1961.",
+        "tea.txt": "Tea is hot.",
+    }
+    upload(page, "files", [text_file(name, text) for name, text in texts.items()])
+    expect(page.get_by_role("heading", name="2 documents")).to_be_visible()
+    settle(page)
+    go(page, "Chat")
+    choose_model(page, "openai/ok", llm.openai_base)
+    llm.answer = "It is Pauli Blendergast [1]."
+    say(page, "Who keeps bees?")
+    expect(page.locator(".st-key-turn-1-answer")).to_contain_text("Copy the answer")
+
+    llm.answer = "In Toledo, in 1961 [1]. ![x](http://evil.example/x.png)"
+    say(page, "Where was he born?")
+    expect(page.locator(".st-key-turn-2-answer")).to_contain_text("Copy the answer")
+    settle(page)
+
+    turn = page.locator(".st-key-turn-2-answer")
+    expect(turn).to_contain_text("Blendergast: Where was he born?")
+    expect(turn.locator(".st-key-turn-2-passage_1")).to_contain_text("born in Toledo")
+    assert (
+        "Question: Who keeps bees?\nAnswer: It is Pauli Blendergast.\n"
+        in llm.chats()[-1].body["messages"][0]["content"]
+    )
+    turn.locator("a.cite").first.click()
+    page.wait_for_function("document.querySelector('#turn-2-passage-1').matches(':target')")
+    page.wait_for_timeout(500)
+    assert in_view(page, "#turn-2-passage-1")
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    with page.expect_download() as download:
+        button(page, "Save").first.click()
+    saved = Path(download.value.path()).read_text("utf-8")
+    assert "## 2. Where was he born?" in saved
+    assert "\\!\\[x\\]\\(http\\:\\/\\/evil" in saved
+    button(page, "Clear").click()
+    expect(page.get_by_test_id("stChatMessage")).to_have_count(0)

@@ -185,7 +185,7 @@ def test_an_answer_is_collected_with_its_figures_and_sources(llm: FakeLLM, promp
 
     assert (job.answer.text, job.answer.complete, job.error, job.stopped) == (ANSWER, True, None, False)
     assert job.answer.usage is not None
-    assert (job.answer.usage.prompt_tokens, job.answer.usage.completion_tokens) == (42, len(llm.words()))
+    assert (job.answer.usage.prompt_tokens, job.answer.usage.completion_tokens) == (llm.counted, len(llm.words()))
     assert [(c.number, c.evidence) for c in job.answer.citations] == [(1, prompt.evidence[0])]
     assert [message["content"] for message in llm.chats()[0].body["messages"]] == [prompt.text]
 
@@ -316,7 +316,7 @@ def test_looking_takes_what_is_there_also_of_a_fast_stream(prompt: Prompt, monke
 
     monkeypatch.setattr("autocontext.llm.stream_answer", endless)
     job = AnswerJob(prompt, ModelOptions(model="openai/x"))
-    wait_for(lambda: job.collect() or job.answer.text)
+    wait_for(lambda: job.collect() or job.answer.text.startswith("0 1 "))
     assert job.running
     job.stop()
     assert job.stopped

@@ -24,6 +24,7 @@ from tests.fake_llm import ANSWER, FakeLLM
 
 PATIENCE = 60.0  # seconds; only a failing test waits so long
 PAGES = ("app.py", "pages/documents.py")
+CHAT = "pages/chat.py"
 PROTOCOLS = pytest.mark.parametrize("protocol", ["openai", "ollama"])
 QUESTION = "Who says that economics is bullshit?"
 SALT_QUESTION = "Which salt melts at 801 degrees?"
@@ -149,6 +150,12 @@ def prompt_of(at: AppTest) -> str:
     return at.code[-1].value  # an answer's stands before it
 
 
+def answers(at: AppTest) -> list[str]:
+    """Return the text of each answer on the page, as it is read."""
+    shown = [element.value for element in at.html if element.value.startswith('<div class="answer">')]
+    return [html.unescape(re.sub("<[^>]*>", "", value)).strip() for value in shown]
+
+
 def captions(at: AppTest) -> list[str]:
     """Return the captions as they are read: without Markdown's backslashes."""
     return [re.sub(r"\\(.)", r"\1", value) for value in at.caption.values]
@@ -184,7 +191,7 @@ def sent(at: AppTest, *, without: tuple[str, ...] = ()) -> str:
 def test_each_page_can_be_the_first_of_a_session(session, page: str, title: str) -> None:
     at = session(page=page)
 
-    assert [link.value for link in at.get("page_link")][:2] == ["Ask", "Documents"]
+    assert [link.value for link in at.get("page_link")][:2] == ["Ask", "Chat"]
     assert at.header.values == [title]
 
 
@@ -545,10 +552,12 @@ def test_the_model_is_asked_and_its_answer_shown_with_source_and_usage(session, 
 
     ask_model(at, f"{protocol}/ok", llm.base(protocol))
 
-    assert ANSWER in at.markdown.values
+    assert ANSWER in answers(at)
     evidence = state_of(at).prompt.evidence
     assert f"[1] data/economics.txt, {evidence[0].chunk.place}" in captions(at)
-    usage = [line for line in captions(at) if line.startswith(f"{protocol}/ok · 42 tokens in · 8 tokens out · ")]
+    usage = [
+        line for line in captions(at) if line.startswith(f"{protocol}/ok · {llm.counted} tokens in · 8 tokens out · ")
+    ]
     assert len(usage) == 1
     assert at.code[0].value == ANSWER
     assert [message["content"] for message in llm.chats()[0].body["messages"]] == [prompt_of(at)]
@@ -570,7 +579,7 @@ def test_the_models_notes_are_kept_apart_from_the_answer(session, llm: FakeLLM) 
     at = ask_model(ask(session(SALT), SALT_QUESTION), "openai/reasoning", llm.openai_base)
 
     assert [text.value for text in at.text] == ["Let me look at the context."]
-    assert ANSWER in at.markdown.values
+    assert ANSWER in answers(at)
 
 
 def test_no_model_cannot_be_asked(session) -> None:
@@ -635,7 +644,7 @@ def test_a_typed_key_goes_to_the_server_and_is_shown_nowhere(session, llm: FakeL
 def test_an_answer_that_breaks_off_stays_and_is_marked_incomplete(session, llm: FakeLLM, protocol: str) -> None:
     at = ask_model(ask(session(SALT), SALT_QUESTION), f"{protocol}/cut", llm.base(protocol))
 
-    assert "Pauli Blendergast says" in [value.strip() for value in at.markdown.values]
+    assert any(text.startswith("Pauli Blendergast says") for text in answers(at))
     assert ":orange-badge[incomplete] it broke off" in at.caption.values
     assert errors(at) == ["The answer broke off: the connection was lost, or the server reported an error. Ask again."]
 
@@ -663,7 +672,7 @@ def test_a_silent_model_can_be_stopped(session, llm: FakeLLM, protocol: str) -> 
     assert time.monotonic() - start < 3
     assert "Stopped before the first word." in at.caption.values
     assert not at.button(key="ask_model").disabled
-    assert [button.label for button in at.button] == ["Find passages", "Ask model"]
+    assert "Stop" not in [button.label for button in at.button]
 
 
 def test_a_stopped_answer_keeps_its_part(session, llm: FakeLLM) -> None:
@@ -681,7 +690,7 @@ def test_a_stopped_answer_keeps_its_part(session, llm: FakeLLM) -> None:
     run(at)
 
     kept = state_of(at).answer_job.answer.text
-    assert kept in at.markdown.values
+    assert answers(at)[0].startswith(kept.strip())
     assert ANSWER.startswith(kept)
     assert ":orange-badge[incomplete] you stopped it" in at.caption.values
 
@@ -697,7 +706,7 @@ def test_an_answer_goes_on_while_the_other_page_is_visited(session, llm: FakeLLM
     go(at, PAGES[1])
     settle(go(at, PAGES[0]))
 
-    assert ANSWER in at.markdown.values
+    assert ANSWER in answers(at)
 
 
 def test_a_new_question_takes_the_old_answer_away(session, llm: FakeLLM) -> None:
@@ -768,14 +777,11 @@ def test_a_hostile_answer_reaches_no_markdown_raw(session, llm: FakeLLM, hostile
 
     at = ask_model(ask(session(SALT), SALT_QUESTION), "openai/ok", llm.openai_base)
 
-    shown = sent(at, without=RAW_KINDS)
-    assert "See " in shown
-    if hostile.startswith("<"):
-        assert not any(element.proto.allow_html for element in at.markdown)  # then Streamlit shows it as text
-    elif hostile.startswith(":"):
-        assert not re.search(r"(?<!\\):\S*red\S*\[", shown)
-    else:
-        assert hostile not in shown
+    assert hostile not in sent(at, without=RAW_KINDS)
+    assert answers(at)[0].startswith(f"See {hostile} [1]."), "it is shown as it is"
+    (markup,) = (element.value for element in at.html if element.value.startswith('<div class="answer">'))
+    assert set(re.findall(r"<(\w+)", markup)) <= {"div", "p", "a", "mark", "span"}
+    assert set(re.findall(r'href="([^"]*)"', markup)) <= {"#passage-1"}
 
 
 def test_a_hostile_model_name_reaches_no_markdown_raw(session, llm: FakeLLM) -> None:
@@ -812,3 +818,147 @@ def test_a_removed_text_stays_nowhere_in_the_session() -> None:
     assert "801" in str(state.prompt)
     state.remove(["a.txt"])
     assert "801" not in repr(state)
+
+
+# ---- the Chat page ---------------------------------------------------------------------------------------------------
+
+TALK = {
+    "notes/econ.txt": "Pauli Blendergast says that economics is bullshit. He was born in a canal town in 1961.",
+    "notes/salt.txt": "Salt melts at 801 degrees.",
+}
+FOLLOW_UP = "Where was he born?"
+
+
+def say(at: AppTest, question: str) -> AppTest:
+    """Ask on the Chat page and wait for the answer."""
+    at.chat_input[0].set_value(question)
+    run(at)
+    deadline = time.monotonic() + PATIENCE
+    while state_of(at).talk.running:
+        assert time.monotonic() < deadline
+        run(at)
+    return run(at)
+
+
+def chat_with(at: AppTest, llm: FakeLLM, model: str = "openai/ok") -> AppTest:
+    go(at, CHAT)
+    choose(at, "Address", llm.openai_base)
+    return choose(at, "Model", model)
+
+
+def test_a_follow_up_question_is_searched_with_the_topic_and_told_so(session, llm: FakeLLM) -> None:
+    at = say(chat_with(session(TALK), llm), QUESTION)
+    llm.answer = "In a canal town [1]."
+
+    say(at, FOLLOW_UP)
+
+    first, second = state_of(at).talk.turns
+    assert second.prompt.searched == "Blendergast: Where was he born?"
+    assert ":gray-badge[searched with the topic] Blendergast: Where was he born?" in captions(at)
+    assert second.prompt.evidence[0].chunk.document == "notes/econ.txt"
+    assert [turn.question for turn in second.prompt.history] == [QUESTION]
+    assert answers(at) == [ANSWER, "In a canal town [1]."]
+    assert llm.chats()[-1].body["messages"][0]["content"] == str(second.prompt)
+    assert [code.value for code in at.code if code.value.startswith("Based on")] == [
+        str(first.prompt),
+        str(second.prompt),
+    ]
+
+
+def test_a_new_topic_is_searched_as_it_is(session, llm: FakeLLM) -> None:
+    at = say(say(chat_with(session(TALK), llm), QUESTION), SALT_QUESTION)
+
+    assert state_of(at).talk.turns[-1].prompt.searched == SALT_QUESTION
+    assert not any("searched" in line for line in captions(at))
+
+
+def test_without_a_model_each_question_makes_its_prompt(session) -> None:
+    at = choose(go(session(TALK), CHAT), "Model", "")
+
+    say(at, QUESTION)
+
+    assert answers(at) == []
+    assert [code.value for code in at.code] == [str(state_of(at).talk.turns[0].prompt)]
+
+
+def test_the_model_may_rewrite_the_question_and_the_result_is_shown(session, llm: FakeLLM) -> None:
+    at = say(chat_with(session(TALK), llm), QUESTION)
+    at.toggle[0].set_value(True)
+    run(at)
+    llm.answer = "Where was Pauli Blendergast born?"
+
+    say(at, FOLLOW_UP)
+
+    assert ":gray-badge[searched rewritten by the model] Where was Pauli Blendergast born?" in captions(at)
+    assert len(llm.chats()) == 3
+
+
+def test_a_rewriting_that_fails_is_told_and_the_talk_goes_on(session, llm: FakeLLM) -> None:
+    at = say(chat_with(session(TALK), llm), QUESTION)
+    at.toggle[0].set_value(True)
+    run(at)
+    choose(at, "Model", "openai/500")
+
+    say(at, FOLLOW_UP)
+
+    assert any(line.startswith(":orange-badge[not rewritten]") for line in captions(at))
+    assert state_of(at).talk.turns[-1].prompt.searched == "Blendergast: Where was he born?"
+
+
+def test_the_shortened_history_is_told(session, llm: FakeLLM) -> None:
+    llm.answer = "A long answer about salt. " * 60
+    at = say(chat_with(session(TALK), llm), SALT_QUESTION)
+    state_of(at).max_tokens = 300
+
+    say(at, FOLLOW_UP)
+
+    assert any(line.startswith(":orange-badge[history shortened] The oldest turn is not in") for line in captions(at))
+    assert state_of(at).talk.turns[-1].prompt.tokens <= 300
+
+
+def test_a_failure_stays_with_its_question(session, llm: FakeLLM) -> None:
+    at = say(chat_with(session(TALK), llm, "openai/401"), QUESTION)
+
+    assert errors(at)[0].startswith(f"{llm.openai_base} refused the API key.")
+    say(choose(at, "Model", "openai/ok"), FOLLOW_UP)
+    assert answers(at) == [ANSWER]
+
+
+def test_a_silent_model_can_be_stopped_in_the_chat(session, llm: FakeLLM) -> None:
+    at = chat_with(session(TALK), llm, "openai/hang")
+    at.chat_input[0].set_value(QUESTION)
+    run(at)
+
+    at.button(key="turn-1-stop_answer").click()
+    run(at)
+
+    assert "Stopped before the first word." in at.caption.values
+
+
+def test_the_conversation_is_cleared(session, llm: FakeLLM) -> None:
+    at = say(chat_with(session(TALK), llm), QUESTION)
+
+    click(at, "Clear")
+
+    assert (state_of(at).talk.turns, answers(at)) == ([], [])
+
+
+def test_a_removed_document_takes_the_talk_that_quotes_it_away(session, llm: FakeLLM) -> None:
+    at = say(chat_with(session(TALK), llm), QUESTION)
+
+    go(at, PAGES[1])
+    at.button(key="remove_notes/econ.txt").click()
+    settle(at)
+
+    assert state_of(at).talk.turns == []
+    assert "canal town" not in repr(state_of(at))
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_hostile_questions_and_answers_reach_no_markdown_raw_in_the_chat(session, llm: FakeLLM, hostile: str) -> None:
+    llm.answer = f"See {hostile} [1]."
+
+    at = say(say(chat_with(session(TALK), llm), f"{SALT_QUESTION} {hostile}"), "And that?")
+
+    assert hostile not in sent(at, without=RAW_KINDS)
+    assert len(answers(at)) == 2
