@@ -12,6 +12,7 @@ from autocontext.errors import LoadError, LoadStoppedError
 from autocontext.loaders.base import Reading, clean_text, content_hash, unsafe_note
 from autocontext.loaders.pdf import client
 from autocontext.loaders.pdf.compare import UNREADABLE
+from autocontext.loaders.pdf.ocr import EXTRA_MEMORY
 from autocontext.loaders.pdf.text import join_broken_words, leave_out_repeated
 
 SUFFIXES = (".pdf",)
@@ -78,6 +79,7 @@ class _Found:
     late: bool = False
     crashed: bool = False
     unasked: bool = False
+    ocr_problem: str = ""
 
     @property
     def complete(self) -> bool:
@@ -97,6 +99,7 @@ class _Found:
             self.pages[message["page"]] = message
         elif "unseen" in message:
             self.unseen.add(message["unseen"])
+        self.ocr_problem = message.get("ocr", self.ocr_problem)
         self.cut |= "cut" in message
         self.unasked |= "unasked" in message
 
@@ -106,7 +109,8 @@ class _Found:
             return _sentence("crash", reading)
         if all(page["text"] is None for page in self.in_order()):
             return "no page can be read; open it in a viewer and save it again"
-        return "no text found (scanned pages?); run it through an OCR program first"
+        scanned = "no text found (scanned pages?); run it through an OCR program first"
+        return f"{scanned}; text recognition is on, but {self.ocr_problem}" if self.ocr_problem else scanned
 
     def _why_not_all(self, reading: Reading) -> str:
         if len(self.pages) >= self.wanted:
@@ -134,6 +138,7 @@ class _Found:
         notes += _counted(broken, f"{broken} {of} could not be read.")
         notes += _counted(empty, f"{empty} {of} hold no text.")
         notes += _counted(recognized, f"The text of {recognized} {of} was recognized from pictures (OCR).")
+        notes += _counted(bool(self.ocr_problem), f"Text recognition (OCR) is on, but {self.ocr_problem}.")
         notes += _counted(strange, f"The text of {strange} {of} looks unreadable.")
         notes += _counted(
             self.unasked or (self.late and self.complete), "The time was too short to compare all doubtful pages."
@@ -156,6 +161,7 @@ def _read(name: str, data: bytes, reading: Reading) -> _Found:
     limits = reading.pdf
     job: dict[str, Any] = {"do": "text", "max_pages": limits.max_pages, "memory": limits.memory_megabytes * 1_000_000}
     job |= {"without_pdfium": False, "ocr": limits.ocr}
+    job["memory"] += EXTRA_MEMORY if limits.ocr else 0
     found = _Found()
     ends = time.monotonic() + limits.seconds
     failure = ""
