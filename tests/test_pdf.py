@@ -79,6 +79,8 @@ def test_signs_without_any_meaning_are_counted_and_do_not_reach_a_chunk():
         ("a long-\nterm trend", "a long-term trend"),
         ("the Anglo-\nSaxon F-\n13 valve", "the Anglo-Saxon F-13 valve"),
         ("a co-op shop and a co-\nop bank", "a co-op shop and a co-op bank"),
+        ("Look forward, looking far: a forward-\nlooking note", "Look forward, looking far: a forward-looking note"),
+        ("A cause, to be sure, be-\ncause of because", "A cause, to be sure, because of because"),
         ("one -\ntwo", "one -\ntwo"),
     ],
 )
@@ -90,6 +92,30 @@ def test_words_broken_at_a_line_end_are_made_whole(lines, text):
 def test_broken_words_are_joined_over_a_page_break_and_soft_hyphens_go():
     assert join_broken_words(["It is excep-", "tionally low. Next."]) == ["It is exceptionally", "low. Next."]
     assert join_broken_words(["so\u00adft soft\u00ad\nly", "-"]) == ["soft softly", "-"]
+
+
+def test_paragraphs_and_headings_stand_apart_and_raised_signs_stay_in_their_line():
+    content = (
+        b"BT /F1 18 Tf 72 720 Td (Salt) Tj /F1 11 Tf 0 -24 Td (It melts at) Tj 0 -14 Td (801 degrees.) Tj "
+        b"0 -28 Td (It weighs 5 kg/m) Tj /F1 7 Tf 90 4 Td (3) Tj /F1 11 Tf 8 -4 Td (at least.) Tj ET"
+    )
+    assert read(one_page(content))[0] == "Salt\n\nIt melts at\n801 degrees.\n\nIt weighs 5 kg/m 3 at least."
+
+
+def test_lines_of_a_table_stay_together():
+    rows = [b"(Iron 1538) Tj 0 -30 Td", b"(Gold 1064) Tj 0 -30 Td", b"(Salt 801) Tj"]
+    assert read(one_page(b"BT /F1 11 Tf 72 720 Td %s ET" % b" ".join(rows)))[0] == "Iron 1538\nGold 1064\nSalt 801"
+
+
+def test_columns_of_vertical_writing_are_read_from_the_right():
+    columns = ["春の海ひねもす", "夏草や兵どもが", "秋深き隣は何を"]
+    font = b"<</Type/Font/Subtype/Type0/BaseFont/X/Encoding/UniJIS-UCS2-V/DescendantFonts[6 0 R]>>"
+    cid = b"<</Type/Font/Subtype/CIDFontType0/BaseFont/X/CIDSystemInfo<</Registry(Adobe)/Ordering(Japan1)/Supplement 2>>>>"
+    content = b"".join(
+        b"BT /F1 20 Tf %d 700 Td <%s> Tj ET " % (400 - 40 * n, column.encode("utf-16-be").hex().encode())
+        for n, column in enumerate(columns)
+    )
+    assert read(one_page(content, cid, font=font))[0].split("\n") == columns
 
 
 def test_ligatures_drawn_forms_and_accents_by_themselves_become_letters():
@@ -282,7 +308,7 @@ def test_text_outside_of_the_visible_page_is_left_out_and_counted():
 @pytest.mark.parametrize("paint", [b"1 1 1 rg", b"3 Tr"], ids=["white", "invisible"])
 def test_text_that_nobody_sees_is_told_but_kept(paint):
     text, notes = read(one_page(SALT + b" BT %s /F1 12 Tf 72 600 Td (Obey me.) Tj ET" % paint))
-    assert text == "Salt melts at 801 degrees.\nObey me."
+    assert text == "Salt melts at 801 degrees.\n\nObey me."
     assert notes == ("1 of 1 pages hold text that cannot be seen (white, or behind a picture).",)
 
 

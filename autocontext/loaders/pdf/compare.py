@@ -12,6 +12,8 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
 
+from autocontext.loaders.pdf.text import LINE_END_HYPHEN
+
 # First character of each range, and the script of its letters; what does not matter here is "other".
 _RANGES = (
     (0x0000, "latin"), (0x0370, "greek"), (0x0400, "cyrillic"), (0x0530, "armenian"), (0x0590, "hebrew"),
@@ -141,7 +143,7 @@ def _script(char: str) -> str:
 
 
 def _is_control(char: str) -> bool:
-    below = char < " " and char not in "\t\n\r\x0c"
+    below = char < " " and char not in "\t\n\r\x0c" and char != LINE_END_HYPHEN
     return below or char in "\x7f\ufffd\ufffe\uffff" or "\ud800" <= char <= "\udfff"
 
 

@@ -9,6 +9,7 @@ import ctypes
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from autocontext.loaders.pdf.text import LINE_END_HYPHEN, fold_forms
@@ -68,8 +69,10 @@ def page_text(page: Any) -> PageText:
         outside = _amount(whole) - _amount(shown)
         handle = text_page.raw
         unmapped = sum(raw.FPDFText_HasUnicodeMapError(handle, i) == 1 for i in range(count)) / max(1, count)
-        if outside > 0 or _OTHER_CONTROL.search(whole) or _CJK.search(whole):
+        if outside > 0 or _CJK.search(whole):
             whole = _character_by_character(page, text_page, count, drop_outside=outside > 0)
+        elif whole.strip():
+            whole = _with_paragraphs(handle, _with_signs(handle, whole))
         return PageText(fold_forms(whole), unmapped, max(0, outside))
     finally:
         text_page.close()
@@ -77,6 +80,92 @@ def page_text(page: Any) -> PageText:
 
 def _amount(text: str) -> int:
     return sum(char.isalnum() for char in text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A line: its text, where it begins and ends, the size of its first letter, and whether it runs to the right."""
+
+    text: str
+    left: float
+    right: float
+    base: float
+    size: float
+    upright: bool
+
+
+def _with_signs(handle: Any, text: str) -> str:
+    """Tell hyphens at line ends, and what TeX's old fonts keep under control codes, from signs without a meaning."""
+    import pypdfium2.raw as raw
+
+    def sign(match: re.Match[str]) -> str:
+        index = raw.FPDFText_GetCharIndexFromTextIndex(handle, match.start())
+        if raw.FPDFText_IsHyphen(handle, index) == 1:
+            return LINE_END_HYPHEN
+        code = raw.FPDFText_GetUnicode(handle, index)
+        after_letter = match.start() > 0 and text[match.start() - 1].isalpha()
+        return _TEX_LIGATURES.get(chr(code), "\x01") if after_letter else "\x01"
+
+    return _OTHER_CONTROL.sub(sign, text)
+
+
+def _with_paragraphs(handle: Any, text: str) -> str:
+    """Put a blank line where lines stand further apart than their neighbours do, or the size of the letters changes.
+
+    A line that is only raised or lowered a little (an exponent, a footnote's number) is put back into its line.
+    """
+    lines = _placed_lines(handle, text)
+    pairs = list(pairwise(lines))
+    gaps = [above.base - below.base for above, below in pairs]
+    pieces = [line.text for line in lines[:1]]
+    for n, (gap, (above, below)) in enumerate(zip(gaps, pairs, strict=True)):
+        larger = max(above.size, below.size)
+        if not (above.upright and below.upright):
+            joint = "\n"
+        elif abs(gap) < 0.6 * larger and below.left > above.right - 0.5 * larger:
+            joint = " "
+        else:
+            beside = [other for other in (gaps[n - 1 : n] if n else []) + gaps[n + 1 : n + 2] if other > 0.6 * larger]
+            apart = gap > 1.3 * min(beside, default=1.2 * larger)
+            resized = larger > 1.15 * min(above.size, below.size) and gap > 0.6 * larger
+            joint = "\n\n" if apart or resized else "\n"
+        pieces += [joint, below.text]
+    return "".join(pieces)
+
+
+def _placed_lines(handle: Any, text: str) -> list[_Placed]:
+    import pypdfium2.raw as raw
+
+    box = [ctypes.c_double() for _ in range(4)]
+    edges = [ctypes.byref(edge) for edge in box]
+    x, y = ctypes.c_double(), ctypes.c_double()
+    origin = ctypes.byref(x), ctypes.byref(y)
+    lines: list[_Placed] = []
+    begin = 0
+    for line in text.split("\n"):
+        shown = line.strip()
+        first = begin + len(line) - len(line.lstrip())
+        begin += len(line) + 1
+        if not shown:
+            continue
+        start = raw.FPDFText_GetCharIndexFromTextIndex(handle, first)
+        end = raw.FPDFText_GetCharIndexFromTextIndex(handle, first + len(shown) - 1)
+        raw.FPDFText_GetCharBox(handle, start, *edges)
+        raw.FPDFText_GetCharOrigin(handle, start, *origin)
+        left, base = box[0].value, y.value
+        raw.FPDFText_GetCharBox(handle, end, *edges)
+        raw.FPDFText_GetCharOrigin(handle, end, *origin)
+        size = _letter_height(raw, handle, start)
+        upright = abs(y.value - base) < size and (len(shown) < 3 or box[1].value > left)
+        lines.append(_Placed(shown, left, box[1].value, base, size, upright))
+    return lines
+
+
+def _letter_height(raw: Any, handle: Any, index: int) -> float:
+    """Return the size of a letter as it is drawn: fonts are often of size 1, blown up."""
+    matrix = raw.FS_MATRIX()
+    size: float = raw.FPDFText_GetFontSize(handle, index)
+    return size * abs(matrix.d or matrix.b) if raw.FPDFText_GetMatrix(handle, index, matrix) else size
 
 
 @dataclass(slots=True)
@@ -230,15 +319,17 @@ def has_unseen_text(page: Any) -> bool:
     import pypdfium2.raw as raw
 
     white: list[tuple[float, float, float, float]] = []
+    color = [ctypes.c_uint() for _ in range(4)]
+    colors = [ctypes.byref(part) for part in color]
+    bounds = [ctypes.c_float() for _ in range(4)]
     for item in _text_objects(raw, page.raw, 2):
         if raw.FPDFTextObj_GetTextRenderMode(item) == raw.FPDF_TEXTRENDERMODE_INVISIBLE:
             return True
-        color = [ctypes.c_uint() for _ in range(4)]
-        filled = raw.FPDFPageObj_GetFillColor(item, *map(ctypes.byref, color))
-        if filled and (min(part.value for part in color[:3]) > 245 or color[3].value < 8):
-            bounds = [ctypes.c_float() for _ in range(4)]
-            if raw.FPDFPageObj_GetBounds(item, *map(ctypes.byref, bounds)):
-                white.append((bounds[0].value, bounds[1].value, bounds[2].value, bounds[3].value))
+        if not raw.FPDFPageObj_GetFillColor(item, *colors) or (color[0].value < 246 and color[3].value > 7):
+            continue
+        pale = min(color[0].value, color[1].value, color[2].value) > 245 or color[3].value < 8
+        if pale and raw.FPDFPageObj_GetBounds(item, *map(ctypes.byref, bounds)):
+            white.append((bounds[0].value, bounds[1].value, bounds[2].value, bounds[3].value))
     return bool(white) and _any_plain(page, white[:200])
 
 

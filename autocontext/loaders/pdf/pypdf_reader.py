@@ -7,7 +7,7 @@ import logging
 import re
 from typing import Any
 
-from autocontext.loaders.pdf.text import fold_forms
+from autocontext.loaders.pdf.text import LINE_END_HYPHEN, fold_forms
 
 # Entries of a font's character map that lead to NUL: without them pypdf takes the font's encoding, which knows better.
 _TO_NUL = re.compile(rb"<[0-9A-Fa-f]+>\s*(?:<[0-9A-Fa-f]+>\s*)?<0000>\s*")
@@ -41,7 +41,7 @@ class PypdfPages:
         for font in _fonts(page):
             _forget_nul(font)
         text: str = page.extract_text()
-        return fold_forms(text)
+        return fold_forms(text.replace(LINE_END_HYPHEN, "\x01"))
 
     def written_beside(self, number: int) -> list[str]:
         """Return what was typed into the page's form fields and notes, a line each."""

@@ -76,30 +76,36 @@ def tidy_lines(text: str) -> str:
 def join_broken_words(pages: Sequence[str]) -> list[str]:
     """Return the pages with words that were broken at a line end made whole; over a page break on the first page.
 
-    A lower-case continuation is joined without the hyphen, unless the word is written with one elsewhere or is a
-    common compound ("long-term"); a capital or a digit keeps it ("Anglo-Saxon", "F-13").
+    A lower-case continuation is joined without the hyphen, unless the document itself, or what is known of compounds,
+    says that it belongs there ("long-term"); a capital or a digit keeps it ("Anglo-Saxon", "F-13").
     """
     pages = _whole_at_page_ends(pages)
-    hyphenated = {match.lower() for page in pages for match in _HYPHENATED.findall(page)}
+    if not any(_MAY_BE_BROKEN.search(page) for page in pages):
+        return list(pages)
+    unbroken = [_BROKEN.sub(" ", page).lower() for page in pages]
+    words = {word for page in unbroken for word in _WORD.findall(page)}
 
     def join(match: re.Match[str]) -> str:
         if match["lone"]:
             return "-"
         head, tail = match["head"], match["tail"]
         soft = match.group()[len(head)] == "\u00ad"
-        word_break = tail[0].islower() and head[-1].isalpha()
-        chain = match.start() > 0 and match.string[match.start() - 1] == "-"  # state-of-the-art
-        compound = (
-            f"{head}-{tail}".lower() in hyphenated
-            or (tail in _SECOND_PARTS and len(head) > 2 and head.lower() not in _PREFIXES)
-            or (chain and tail in ("the", "of", "to", "in", "and", "art", "date"))
-        )
-        return head + tail if soft or (word_break and not compound) else f"{head}-{tail}"
+        if soft or (tail[0].islower() and head[-1].isalpha() and not is_compound(match, head.lower(), tail)):
+            return head + tail
+        return f"{head}-{tail}"
 
-    return [
-        _BROKEN.sub(join, page).replace("\u00ad", "") if re.search("[\x02\u00ad\u2010-]", page) else page
-        for page in pages
-    ]
+    def is_compound(match: re.Match[str], head: str, tail: str) -> bool:
+        if f"{head}-{tail}" in words:
+            return True
+        if head + tail in words:
+            return False
+        if match.start() > 0 and match.string[match.start() - 1] == "-":  # state-of-the-art
+            return tail in ("the", "of", "to", "in", "and", "art", "date")
+        if len(head) < 3 or head in _PREFIXES:
+            return False
+        return tail in _SECOND_PARTS or (len(tail) > 2 and head in words and tail in words)
+
+    return [_BROKEN.sub(join, page).replace("\u00ad", "") if _MAY_BE_BROKEN.search(page) else page for page in pages]
 
 
 def _whole_at_page_ends(pages: Sequence[str]) -> list[str]:
@@ -115,7 +121,8 @@ def _whole_at_page_ends(pages: Sequence[str]) -> list[str]:
 
 _BROKEN_AT_END = re.compile(r"[^\W\d_][-\u2010\u00ad\x02]\Z")
 _REST = re.compile(r"([^\W\d_]+[.,;:!?)]*)\s*")
-_HYPHENATED = re.compile(r"\b[^\W\d_]{2,40}-[^\W\d_]{2,40}\b")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
+_MAY_BE_BROKEN = re.compile("[\x02\u00ad]|[-\u2010][ \t]*\n")
 
 
 def leave_out_repeated(pages: Sequence[str]) -> Repeated:
