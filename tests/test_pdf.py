@@ -110,7 +110,7 @@ def test_lines_of_a_table_stay_together():
 def test_columns_of_vertical_writing_are_read_from_the_right():
     columns = ["春の海ひねもす", "夏草や兵どもが", "秋深き隣は何を"]
     font = b"<</Type/Font/Subtype/Type0/BaseFont/X/Encoding/UniJIS-UCS2-V/DescendantFonts[6 0 R]>>"
-    cid = b"<</Type/Font/Subtype/CIDFontType0/BaseFont/X/CIDSystemInfo<</Registry(Adobe)/Ordering(Japan1)/Supplement 2>>>>"
+    cid = b"<</Type/Font/Subtype/CIDFontType0/BaseFont/X/CIDSystemInfo<</Registry(Adobe)/Ordering(Japan1)>>>>"
     content = b"".join(
         b"BT /F1 20 Tf %d 700 Td <%s> Tj ET " % (400 - 40 * n, column.encode("utf-16-be").hex().encode())
         for n, column in enumerate(columns)

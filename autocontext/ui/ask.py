@@ -8,6 +8,7 @@ import streamlit as st
 
 from autocontext.datatypes import Evidence, Prompt
 from autocontext.engine import AutoContext
+from autocontext.ui.page_view import show_page_button
 from autocontext.ui.safe import marked_html, plain, safe_markdown, text_html
 from autocontext.ui.state import UiState, kept
 
@@ -87,6 +88,7 @@ def show_passages(engine: AutoContext, prompt: Prompt) -> None:
             st.html(marked_html(item.chunk.text, engine.matched_spans(prompt.question, item.chunk.text)))
             with st.container(horizontal=True, gap="small"):
                 _show_badges(item, engine.retrievers)
+                show_page_button(item.chunk, number)
             if item.contributions:
                 parts = " + ".join(f"{c.share:.2f} {_label(c.retriever)}" for c in item.contributions)
                 st.caption(f"Score {item.score:.2f} = {parts}")

@@ -14,6 +14,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, BinaryIO
 
 _JOBS, _BIG_ENOUGH = (
@@ -76,13 +77,15 @@ def _limit_memory(limit: int) -> None:
 
 
 def _peak_memory() -> int:
-    """Return the most memory ever held, in bytes; 0 where the system does not tell."""
-    try:
-        import resource
-    except ImportError:
-        return 0
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    """Return the most memory ever held, in bytes; 0 where the system does not tell.
+
+    Not by getrusage: what that says of a child begins with its parent's memory.
+    """
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text("ascii", "replace").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return 0
 
 
 if __name__ == "__main__":
