@@ -12,6 +12,7 @@ from autocontext.ui.safe import plain, text_html
 from autocontext.ui.state import UiState, current_state
 
 _MOST_PAGES = 3  # of one passage; nearly all stand on one
+_WIDTH = 760  # pixels at most, so that much of a page is seen at once
 _LIMITS = PdfOptions(seconds=20)
 
 
@@ -41,7 +42,7 @@ def _show_pages(state: UiState, chunk: Chunk) -> None:
             continue
         marked = "the passage is marked" if image.marks else "the passage could not be found in the picture"
         st.caption(f"Page {page} of {image.pages}: {marked}")
-        st.image(image.png, width="stretch")
+        st.image(image.png, width=_WIDTH)
 
 
 def _pages(document: Document, chunk: Chunk) -> list[int]:
