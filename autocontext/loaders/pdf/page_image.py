@@ -16,7 +16,7 @@ from autocontext.loaders.pdf import client
 from autocontext.settings import PdfOptions
 
 _MARK = (255, 176, 32, 96)  # as in a passage's text, but translucent
-_SHORTEST = 12  # letters of a line that are looked for by themselves: fewer are found anywhere
+_SHORTEST = 8  # letters of a line that are looked for by themselves: fewer are found anywhere
 Box = tuple[float, float, float, float]
 
 
