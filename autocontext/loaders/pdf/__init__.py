@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -170,11 +171,12 @@ def _read(name: str, data: bytes, reading: Reading) -> _Found:
         job |= {"done": sorted(found.pages), "deadly": deadly}
         try:
             left = max(1.0, ends - time.monotonic())
-            for message in client.converse(job, data, seconds=left, should_stop=reading.should_stop):
-                found.take(message, limits.max_pages)
-                failure = message.get("failed", "")
-                if "page" in message:
-                    reading.progress(len(found.pages), found.wanted)
+            with closing(client.converse(job, data, seconds=left, should_stop=reading.should_stop)) as messages:
+                for message in messages:
+                    found.take(message, limits.max_pages)
+                    failure = message.get("failed", "")
+                    if "page" in message:
+                        reading.progress(len(found.pages), found.wanted)
         except client.WorkerStoppedError:
             raise LoadStoppedError(name) from None
         except client.WorkerTimeoutError:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +100,7 @@ _free = threading.BoundedSemaphore(MAX_WORKERS)
 
 def converse(
     job: dict[str, Any], data: bytes, *, seconds: float, should_stop: Callable[[], bool] = lambda: False
-) -> Iterator[dict[str, Any]]:
+) -> Generator[dict[str, Any], None, None]:
     """Yield the child's answers to a job.
 
     Raises
