@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 from autocontext import AutoContext, PdfOptions, Settings, loaders
 from autocontext.errors import LoadError, LoadStoppedError, SettingsError
 from autocontext.loaders.base import Reading
-from autocontext.loaders.pdf import client, compare
+from autocontext.loaders.pdf import client, compare, ocr
 from autocontext.loaders.pdf.page_image import page_image
 from autocontext.loaders.pdf.text import fold_forms, join_broken_words, leave_out_repeated, tidy_lines
 from autocontext.tokenizing import tokenize
@@ -612,3 +612,33 @@ def test_a_page_that_cannot_be_drawn_is_a_sentence():
         page_image("a.pdf", drawn("One."), 9)
     with pytest.raises(LoadError, match="page 1 cannot be drawn"):
         page_image("a.pdf", b"no", 1)
+
+
+# --- text recognition, an extra ---------------------------------------------------------------------------------------
+
+
+def scan(*lines):
+    """Make a page that is a picture of text."""
+    picture = Image.new("L", (1240, 1754), 255)
+    for number, line in enumerate(lines):
+        font = ImageFont.load_default(size=40)
+        ImageDraw.Draw(picture).text((120, 150 + 80 * number), line, fill=0, font=font)
+    out = io.BytesIO()
+    picture.save(out, "pdf")
+    return out.getvalue()
+
+
+@pytest.mark.skipif(not ocr.is_installed(), reason="rapidocr and onnxruntime are an extra")
+def test_a_scanned_page_is_recognized_if_that_is_switched_on():
+    text, notes = read(scan("Salt melts at 801 degrees.", "Fault code F-13."), ocr=True)
+    assert text == "Salt melts at 801 degrees.\nFault code F-13."
+    assert notes == ("The text of 1 of 1 pages was recognized from pictures (OCR).",)
+
+
+@pytest.mark.skipif(ocr.is_installed(), reason="it is installed")
+def test_recognition_that_is_not_installed_is_told_with_the_cure():
+    scanned = "no text found (scanned pages?); run it through an OCR program first"
+    assert failure(scan("Salt melts.")) == scanned
+    assert failure(scan("Salt melts."), ocr=True) == (
+        f"{scanned}; text recognition is on, but it is not installed: pip install rapidocr onnxruntime"
+    )
