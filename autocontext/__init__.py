@@ -10,7 +10,7 @@ from autocontext.errors import AutoContextError, ModelError
 from autocontext.fusion import reciprocal_rank_fusion, weighted_fusion
 from autocontext.retrievers.bm25 import BM25Index
 from autocontext.sentences import split_into_sentences
-from autocontext.settings import BM25Options, ChunkOptions, EncoderOptions, Settings
+from autocontext.settings import BM25Options, ChunkOptions, EncoderOptions, PdfOptions, Settings
 from autocontext.tokenizing import tokenize
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Evidence",
     "ModelError",
     "ModelOptions",
+    "PdfOptions",
     "Prompt",
     "Settings",
     "Turn",

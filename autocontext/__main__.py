@@ -170,8 +170,8 @@ def _open(parsed: argparse.Namespace) -> AutoContext:
 
 
 def _progress(label: str, done: int, total: int) -> None:
-    end = "\n" if done == total else ""
-    print(f"\r{label} {done} of {total}", end=end, file=sys.stderr, flush=True)  # noqa: T201
+    end = "\n" if done == total and label != "Pages" else ""  # pages of one file are a line that is written over
+    print(f"\r{label} {done} of {total}  ", end=end, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _judged(prompt: Prompt) -> Prompt:

@@ -34,7 +34,7 @@ from autocontext.datatypes import (
     Turn,
 )
 from autocontext.encoders import SentenceTransformerEncoder, default_encoder
-from autocontext.errors import EncoderError, LoadError, SettingsError
+from autocontext.errors import EncoderError, LoadError, LoadStoppedError, SettingsError
 from autocontext.fusion import fuse
 from autocontext.model_server import find_context_size
 from autocontext.prompt import build_prompt
@@ -53,7 +53,7 @@ from autocontext.tokenizing import content_words, tokenize, word_spans
 from autocontext.tokens import count_tokens
 
 Progress = Callable[[str, int, int], None]
-"""Called with a label, what is done and the whole: files first ("Reading"), then chunks ("Embedding")."""
+"""Called with a label, what is done and the whole: files ("Reading"), pages of one ("Pages"), chunks ("Embedding")."""
 
 _ENCODE_BATCH = 64  # short enough that a question asked meanwhile need not wait long for its turn
 _STOPPED = "Stopped before it was indexed."
@@ -198,11 +198,12 @@ class AutoContext:
             entries = dict(self._snapshot.entries)
             rows: list[FileReport] = []
             fresh: dict[str, Entry] = {}
+            reading = loaders.Reading(lambda done, total: tell("Pages", done, total), stop, self.settings.pdf)
             for done, (name, source) in enumerate(listed):
                 if stop():
                     break
                 tell("Reading", done, len(listed))
-                row, entry = self._read(_label(name), source, entries)
+                row, entry = self._read(_label(name), source, entries, reading)
                 rows.append(row)
                 if entry is not None:
                     entries[row.name] = fresh[row.name] = entry
@@ -415,7 +416,9 @@ class AutoContext:
     def _stopped(self, name: str) -> FileReport:
         return _not_taken(name, "skipped", _STOPPED, self._snapshot.entries.get(name))
 
-    def _read(self, name: str, source: bytes | Path, entries: Mapping[str, Entry]) -> tuple[FileReport, Entry | None]:
+    def _read(
+        self, name: str, source: bytes | Path, entries: Mapping[str, Entry], reading: loaders.Reading
+    ) -> tuple[FileReport, Entry | None]:
         known = entries.get(name)
         if loaders.suffix_of(name) not in loaders.suffixes():
             return FileReport(name, "skipped", f"Not read: only {', '.join(loaders.suffixes())} files are."), None
@@ -423,7 +426,9 @@ class AutoContext:
             data = source.read_bytes() if isinstance(source, Path) else bytes(source)
             if known is not None and known.document.content_hash == loaders.content_hash(data):
                 return _not_taken(name, "unchanged", " ".join(known.document.notes), known), None
-            document = loaders.load(name, data)
+            document = loaders.load(name, data, reading)
+        except LoadStoppedError:
+            return self._stopped(name), None
         except LoadError as error:
             return _not_taken(name, "failed", _sentence(error.reason), known), None
         except OSError as error:

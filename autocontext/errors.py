@@ -4,6 +4,7 @@
 
     AutoContextError
     ├── LoadError          one file cannot be read; the batch goes on
+    │   └── LoadStoppedError   the user stopped it
     ├── EncoderError       no embedding model; keyword search goes on
     ├── BudgetError        the question and the rules alone are over the budget
     ├── SettingsError      a setting has a value that cannot work
@@ -33,6 +34,13 @@ class LoadError(AutoContextError):
         super().__init__(f"{name}: {reason}")
         self.name = name
         self.reason = reason
+
+
+class LoadStoppedError(LoadError):
+    """Reading one file was stopped by the user."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, "stopped before it was read")
 
 
 class EncoderError(AutoContextError):

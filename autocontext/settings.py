@@ -82,6 +82,33 @@ class EncoderOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PdfOptions:
+    """Limits of one PDF file; it is read in a process of its own.
+
+    Attributes
+    ----------
+    seconds
+        For the whole file, at least 1; the pages that were read by then are kept.
+    max_pages
+        Pages that are read, at least 1.
+    memory_megabytes
+        What reading may take, at least 300; not known to Windows and macOS, where the time limit alone holds.
+    ocr
+        Whether pages without text are recognized from their picture: slow, and needs the package ``rapidocr``.
+    """
+
+    seconds: float = 60.0
+    max_pages: int = 5_000
+    memory_megabytes: int = 900
+    ocr: bool = False
+
+    def __post_init__(self) -> None:
+        _require(1 <= self.seconds < math.inf, f"A PDF needs at least 1 second, not {self.seconds}.")
+        _require(self.max_pages >= 1, f"max_pages must be 1 or more, not {self.max_pages}.")
+        _require(self.memory_megabytes >= 300, f"A PDF needs at least 300 MB, not {self.memory_megabytes}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings of a collection.
 
@@ -116,6 +143,7 @@ class Settings:
     chunking: ChunkOptions = field(default_factory=ChunkOptions)
     bm25: BM25Options = field(default_factory=BM25Options)
     encoder: EncoderOptions = field(default_factory=EncoderOptions)
+    pdf: PdfOptions = field(default_factory=PdfOptions)
 
     def __post_init__(self) -> None:
         _require(not isinstance(self.retrievers, str), 'retrievers is a tuple of names, for example ("bm25", "dense").')

@@ -1,7 +1,11 @@
-"""Loaders by file suffix: a module of this folder with ``SUFFIXES`` and ``load(name, data)`` is one."""
+"""Loaders by file suffix: a module of this folder with ``SUFFIXES`` and ``load(name, data)`` is one.
+
+A loader that can take long has a third parameter, ``reading``: whom to tell how far it is, whether to stop, its limits.
+"""
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
 from functools import lru_cache
 from importlib import import_module
@@ -10,9 +14,9 @@ from types import ModuleType
 
 from autocontext.datatypes import Document
 from autocontext.errors import LoadError
-from autocontext.loaders.base import clean_text, content_hash
+from autocontext.loaders.base import Reading, clean_text, content_hash
 
-__all__ = ["clean_text", "content_hash", "is_hidden", "load", "suffix_of", "suffixes"]
+__all__ = ["Reading", "clean_text", "content_hash", "is_hidden", "load", "suffix_of", "suffixes"]
 
 
 @lru_cache(maxsize=1)
@@ -36,18 +40,21 @@ def is_hidden(name: str) -> bool:
     return any(part.startswith(".") for part in name.split("/"))
 
 
-def load(name: str, data: bytes) -> Document:
+def load(name: str, data: bytes, reading: Reading | None = None) -> Document:
     """Read the bytes of one file into a document.
 
     Raises
     ------
     LoadError
         If its kind cannot be read, or this one cannot, or it holds no text.
+    LoadStoppedError
+        If `reading` says so.
     """
     loader = _loaders().get(suffix_of(name))
     if loader is None:
         raise LoadError(name, f"files of this kind are not read; these are: {', '.join(suffixes())}")
-    document: Document = loader.load(name, data)
+    takes_long = "reading" in inspect.signature(loader.load).parameters
+    document: Document = loader.load(name, data, reading) if takes_long else loader.load(name, data)
     if not document.text.strip():
         raise LoadError(name, "it holds no text")
     return document

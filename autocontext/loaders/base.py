@@ -4,9 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from autocontext.settings import PdfOptions
 
 # Control characters but tab and newline cut strings in databases and prompts; lone surrogates cannot be stored.
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How one file is read: what a loader may use that can take long.
+
+    Attributes
+    ----------
+    progress
+        To be called with the parts (pages) that are done and the whole.
+    should_stop
+        To be asked often; if True the loader raises `LoadStoppedError`.
+    pdf
+        The limits of PDF files.
+    """
+
+    progress: Callable[[int, int], None] = lambda _done, _total: None
+    should_stop: Callable[[], bool] = lambda: False
+    pdf: PdfOptions = field(default_factory=PdfOptions)
 
 
 def content_hash(data: bytes) -> str:

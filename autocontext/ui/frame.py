@@ -100,6 +100,8 @@ def _progress() -> None:
 
 
 def _describe(job: IndexJob) -> str:
+    if job.label == "Pages":
+        return f"Reading a PDF: {job.done:,} of {job.total:,} pages"
     unit = "files" if job.label == "Reading" else "chunks"
     loading = " (loading the embedding model)" if job.label == "Embedding" and not job.done else ""
     return f"{job.label}: {job.done:,} of {job.total:,} {unit}{loading}"

@@ -23,6 +23,7 @@ from autocontext.errors import AutoContextError
 from autocontext.loaders import is_hidden, suffix_of, suffixes
 from autocontext.model_server import find_context_size
 from autocontext.ui.jobs import AnswerJob, IndexJob
+from autocontext.ui.originals import Originals
 from autocontext.ui.talk import Talk
 
 ROOT = Path(__file__).parents[2]
@@ -42,6 +43,8 @@ class UiState:
     ----------
     files
         The last outcome of each file, by name; also of files that are not in the collection.
+    originals
+        The PDFs themselves, to show their pages.
     notice
         A sentence to show once, on the next run.
     problem
@@ -60,6 +63,7 @@ class UiState:
 
     engine: AutoContext = field(default_factory=AutoContext)
     files: dict[str, FileReport] = field(default_factory=dict)
+    originals: Originals = field(default_factory=Originals)
     index_job: IndexJob | None = None
     notice: str = ""
     uploads: int = 0
@@ -106,6 +110,8 @@ class UiState:
             else:
                 taken.append((name, source))
         if taken and not self.indexing:
+            for name, source in taken:
+                self.originals.keep(name, source)
             self.index_job = IndexJob(self.engine, taken, _is_abandoned())
 
     def _skip(self, name: str, why: str) -> None:
@@ -142,6 +148,7 @@ class UiState:
         self._take(self.engine.remove_many([name for name in names if name in self.engine.documents]))
         for name in names:
             self.files.pop(name, None)
+            self.originals.forget(name)
         self.prompt, self._searched, self._searched_chunks = None, None, ()  # a removed text stays nowhere
         if self.talk.forget(names):
             self.notice = "The conversation is cleared: it quoted a document that you removed."

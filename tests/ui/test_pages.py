@@ -17,10 +17,15 @@ from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest
 
 from autocontext import AutoContext, loaders
+from autocontext.loaders import content_hash
 from autocontext.ui.ask import EXAMPLES
+from autocontext.ui.frame import _describe
+from autocontext.ui.jobs import IndexJob
+from autocontext.ui.originals import Originals
 from autocontext.ui.state import UiState
 from tests.conftest import DATA, ROOT, HashEncoder
 from tests.fake_llm import ANSWER, FakeLLM
+from tests.pdf_files import drawn
 
 PATIENCE = 60.0  # seconds; only a failing test waits so long
 PAGES = ("app.py", "pages/documents.py")
@@ -314,7 +319,7 @@ def test_the_upload_widgets_are_emptied(session) -> None:
 def test_five_clicks_elsewhere_read_and_encode_nothing(session, encoder, monkeypatch) -> None:
     read: list[str] = []
     load = loaders.load
-    monkeypatch.setattr(loaders, "load", lambda name, data: read.append(name) or load(name, data))
+    monkeypatch.setattr(loaders, "load", lambda name, *rest: read.append(name) or load(name, *rest))
     at = ask(session(SALT), SALT_QUESTION)
     encoded, chunks = encoder.texts_encoded, state_of(at).engine.chunks
 
@@ -962,3 +967,46 @@ def test_hostile_questions_and_answers_reach_no_markdown_raw_in_the_chat(session
 
     assert hostile not in sent(at, without=RAW_KINDS)
     assert len(answers(at)) == 2
+
+
+def test_a_passage_of_a_pdf_is_shown_on_its_page(session) -> None:
+    at = session(
+        {"notes/salt.pdf": drawn("Nothing here.", "Salt melts at 801 degrees."), "notes/b.txt": "Bread bakes."}
+    )
+    ask(at, SALT_QUESTION)
+    assert [button.label for button in at.button].count("Show page") == 1
+    click(at, "Show page")
+    assert [caption.value for caption in at.caption if "marked" in caption.value] == [
+        "Page 2 of 2: the passage is marked"
+    ]
+
+
+def test_a_page_that_is_not_at_hand_any_more_is_told(session) -> None:
+    at = session({"notes/salt.pdf": drawn("Salt melts at 801 degrees.")})
+    ask(at, SALT_QUESTION)
+    state_of(at).originals.keep("notes/salt.pdf", drawn("Another file."))
+    click(at, "Show page")
+    assert [warning.value for warning in at.warning if "at hand" in warning.value] == [
+        "The file is not at hand any more, or has changed. Add it again to see its pages."
+    ]
+    state_of(at).remove(["notes/salt.pdf"])
+    assert "notes/salt.pdf" not in state_of(at).originals
+
+
+def test_originals_are_let_go_when_they_are_too_many() -> None:
+    kept = Originals(max_bytes=10)
+    kept.keep("a.pdf", b"12345")
+    kept.keep("b.pdf", b"67890")
+    kept.keep("c.txt", b"123")
+    assert ["a.pdf" in kept, "b.pdf" in kept, "c.txt" in kept] == [True, True, False]
+    kept.keep("c.pdf", b"123")
+    kept.keep("d.pdf", b"x" * 11)
+    assert ["a.pdf" in kept, "b.pdf" in kept, "c.pdf" in kept, "d.pdf" in kept] == [False, True, True, False]
+    assert kept.get("b.pdf", content_hash(b"67890")) == b"67890"
+    assert kept.get("b.pdf", content_hash(b"other")) is None
+
+
+def test_pages_of_a_pdf_are_told_while_they_are_read() -> None:
+    job = IndexJob.__new__(IndexJob)
+    job._progress("Pages", 12, 117)
+    assert _describe(job) == "Reading a PDF: 12 of 117 pages"
