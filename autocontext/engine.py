@@ -21,7 +21,7 @@ from autocontext.answer import Answer, fit_context
 from autocontext.chunking import CountTokens, chunk_document, estimate_tokens
 from autocontext.datatypes import Chunk, Document, Evidence, FileReport, FileStatus, ModelOptions, Prompt, Report
 from autocontext.encoders import SentenceTransformerEncoder, default_encoder
-from autocontext.errors import EncoderError, LoadError, SettingsError
+from autocontext.errors import EncoderError, KindError, LoadError, SettingsError
 from autocontext.fusion import fuse
 from autocontext.prompt import TEMPLATES, build_prompt
 from autocontext.protocols import Encoder, ReadingEncoder, Retriever, Store, Vectors
@@ -343,13 +343,14 @@ class AutoContext:
 
     def _read(self, name: str, source: bytes | Path, entries: Mapping[str, Entry]) -> tuple[FileReport, Entry | None]:
         known = entries.get(name)
-        if loaders.suffix_of(name) not in loaders.suffixes():
-            return FileReport(name, "skipped", f"Not read: only {', '.join(loaders.suffixes())} files are."), None
         try:
+            loaders.check_name(name)
             data = source.read_bytes() if isinstance(source, Path) else bytes(source)
             if known is not None and known.document.content_hash == loaders.content_hash(data):
                 return _not_taken(name, "unchanged", " ".join(known.document.notes), known), None
             document = loaders.load(name, data)
+        except KindError as error:
+            return _not_taken(name, "skipped", _sentence(error.reason), known), None
         except LoadError as error:
             return _not_taken(name, "failed", _sentence(error.reason), known), None
         except OSError as error:

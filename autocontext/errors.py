@@ -4,6 +4,7 @@
 
     AutoContextError
     ├── LoadError          one file cannot be read; the batch goes on
+    │   └── KindError      no file of its kind can
     ├── EncoderError       no embedding model; keyword search goes on
     ├── BudgetError        the question and the rules alone are over the budget
     ├── SettingsError      a setting has a value that cannot work
@@ -33,6 +34,10 @@ class LoadError(AutoContextError):
         super().__init__(f"{name}: {reason}")
         self.name = name
         self.reason = reason
+
+
+class KindError(LoadError):
+    """Files of this kind are not read: a picture, a film, a program."""
 
 
 class EncoderError(AutoContextError):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from autocontext import AutoContext, AutoContextError, Settings
-from autocontext.datatypes import Chunk, Document
+from autocontext.datatypes import Chunk, Document, Section, TextEncoding
 from autocontext.errors import StoreError
 from autocontext.settings import ChunkOptions
 from autocontext.stores.sqlite import SQLiteStore
@@ -54,8 +54,19 @@ def found(ac, question="When does salt melt?"):
 
 
 def test_documents_and_chunks_come_back_as_they_were(path):
-    document = Document("a.pdf", "Salt melts.\n\nWater 猫.", "abc", (0, 13), ("1 of 2 pages hold no text.",))
-    chunks = (Chunk(0, "a.pdf", "Salt melts.", 0, 11, 1, 1, "A > B"), Chunk(0, "a.pdf", "Water 猫.", 13, 21, 3, 2))
+    document = Document(
+        "a.pdf",
+        "Salt melts.\n\nWater 猫.",
+        "abc",
+        (0, 13),
+        ("1 of 2 pages hold no text.",),
+        (Section(13, "B", "slide 猫", apart=False),),
+        TextEncoding("cp1251", "guess", b"\x80\xff"),
+    )
+    chunks = (
+        Chunk(0, "a.pdf", "Salt melts.", 0, 11, 1, 1, "A > B"),
+        Chunk(0, "a.pdf", "Water 猫.", 13, 21, 3, 2, "B", "slide 猫"),
+    )
     store = SQLiteStore(path)
     store.save([(document, chunks)])
     store.close()
@@ -221,7 +232,7 @@ import os, sys
 from dataclasses import replace
 import numpy as np
 from autocontext import AutoContext, Settings
-from autocontext.datatypes import Chunk, Document
+from autocontext.datatypes import Chunk, Document, Section, TextEncoding
 from autocontext.settings import ChunkOptions
 from autocontext.stores.sqlite import SQLiteStore
 """

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 
+MAX_TEXT = 50_000_000  # characters of one document
+
 # Control characters but tab and newline cut strings in databases and prompts; lone surrogates cannot be stored.
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple
 from functools import wraps
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from autocontext.datatypes import Chunk, Document
+from autocontext.datatypes import Chunk, Document, Section, TextEncoding
 from autocontext.errors import StoreError
 from autocontext.protocols import Vectors
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
 _SCHEMA = """
 create table if not exists meta (key text primary key, value text not null) without rowid;
 create table if not exists documents (
     id integer primary key, name text not null unique, content_hash text not null, text text not null,
-    page_starts text not null, notes text not null
+    page_starts text not null, notes text not null, details text not null
 );
 create table if not exists chunks (
     document integer not null references documents (id) on delete cascade, ordinal integer not null,
@@ -89,12 +91,13 @@ class SQLiteStore:
         ):
             places.setdefault(document, []).append(tuple(place))
         loaded: list[tuple[Document, tuple[Chunk, ...]]] = []
-        for id_, name, content_hash, text, page_starts, notes in self._connection.execute(
-            "select id, name, content_hash, text, page_starts, notes from documents order by id"
+        for id_, name, content_hash, text, page_starts, notes, details in self._connection.execute(
+            "select id, name, content_hash, text, page_starts, notes, details from documents order by id"
         ):
-            document = Document(name, text, content_hash, tuple(json.loads(page_starts)), tuple(json.loads(notes)))
+            pages = tuple(json.loads(page_starts))
+            document = Document(name, text, content_hash, pages, tuple(json.loads(notes)), **_from_json(details))
             chunks = (
-                Chunk(0, name, text[start:end], start, end, line, page, heading)
+                Chunk(0, name, text[start:end], start, end, line, page, heading, _place(document, start))
                 for start, end, line, page, heading in places.get(id_, ())
             )
             loaded.append((document, tuple(chunks)))
@@ -106,15 +109,18 @@ class SQLiteStore:
         with self._connection:
             for document, chunks in items:
                 (id_,) = self._connection.execute(
-                    "insert into documents (name, content_hash, text, page_starts, notes) values (?, ?, ?, ?, ?) "
+                    "insert into documents (name, content_hash, text, page_starts, notes, details) "
+                    "values (?, ?, ?, ?, ?, ?) "
                     "on conflict (name) do update set content_hash = excluded.content_hash, text = excluded.text, "
-                    "page_starts = excluded.page_starts, notes = excluded.notes returning id",
+                    "page_starts = excluded.page_starts, notes = excluded.notes, details = excluded.details "
+                    "returning id",
                     (
                         document.name,
                         document.content_hash,
                         document.text,
                         json.dumps(document.page_starts),
                         json.dumps(document.notes),
+                        _to_json(document),
                     ),
                 ).fetchone()
                 self._connection.execute("delete from chunks where document = ?", (id_,))
@@ -167,3 +173,24 @@ class SQLiteStore:
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+
+
+def _to_json(document: Document) -> str:
+    """Return the sections and the encoding of a document as JSON; `_from_json` is the way back."""
+    encoding = document.encoding
+    kept = encoding and [encoding.name, encoding.source, base64.b64encode(encoding.data).decode("ascii")]
+    return json.dumps({"sections": [astuple(section) for section in document.sections], "encoding": kept})
+
+
+def _from_json(details: str) -> dict[str, Any]:
+    kept = json.loads(details)
+    encoding = None
+    if kept["encoding"]:
+        name, source, data = kept["encoding"]
+        encoding = TextEncoding(name, source, base64.b64decode(data))
+    return {"sections": tuple(Section(*section) for section in kept["sections"]), "encoding": encoding}
+
+
+def _place(document: Document, offset: int) -> str:
+    section = document.section_at(offset)
+    return section.place if section else ""

@@ -245,7 +245,7 @@ def _show_ending(state: UiState) -> None:
             st.caption(f"\\[{citation.number}\\] :red-badge[no such passage] the model made this source up")
         else:
             chunk = citation.evidence.chunk
-            st.caption(f"\\[{citation.number}\\] {plain(chunk.document)}, {chunk.place}")
+            st.caption(f"\\[{citation.number}\\] {plain(chunk.document)}, {plain(chunk.place)}")
     if answer.prompt is not state.prompt:
         st.caption(":orange-badge[earlier prompt] this answer was given to the prompt as it was then")
     if answer.usage is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from autocontext.datatypes import FileReport
-from autocontext.loaders import suffixes
+from autocontext.loaders import KINDS
 from autocontext.ui.safe import plain, text_html
 from autocontext.ui.state import MAX_FILE_MEGABYTES, UiState, forget_uploads
 
@@ -36,8 +36,7 @@ def show_uploaders(state: UiState) -> None:
             *found,
             *st.file_uploader("Single files", accept_multiple_files=True, key=f"files_{key}", disabled=state.indexing),
         ]
-    kinds = ", ".join(suffixes())
-    st.caption(plain(f"Kinds that are read: {kinds}, up to {MAX_FILE_MEGABYTES} MB each. Nothing leaves this machine."))
+    st.caption(plain(f"Kinds that are read: {KINDS}; up to {MAX_FILE_MEGABYTES} MB each. Nothing leaves this machine."))
     if found and not state.indexing:
         state.index([(file.name, file.getvalue()) for file in found])
         forget_uploads(found)

@@ -250,7 +250,7 @@ def test_a_folder_becomes_a_row_a_file_also_for_those_that_cannot_be_read(sessio
         "notes/a.txt": ("added", ""),
         "notes/sub/b.md": ("added", ""),
         "notes/sub/日本語.txt": ("added", ""),
-        "notes/setup.exe": ("skipped", "Not read: only .markdown, .md, .pdf, .text, .txt files are."),
+        "notes/setup.exe": ("skipped", ".exe is a program: such files are not read."),
         "notes/broken.pdf": ("failed", "It is damaged or not a PDF; open it in a viewer and save it again."),
         "notes/empty.txt": ("failed", "It holds no text."),
     }
