@@ -15,9 +15,21 @@ from types import ModuleType
 from autocontext.datatypes import Document
 from autocontext.errors import KindError, LoadError
 from autocontext.loaders import sniff
-from autocontext.loaders.base import MAX_TEXT, clean_text, content_hash
+from autocontext.loaders.archive import Member, expand
+from autocontext.loaders.base import MAX_TEXT, clean_text, content_hash, is_hidden
 
-__all__ = ["KINDS", "check_name", "clean_text", "content_hash", "is_hidden", "load", "suffix_of", "suffixes"]
+__all__ = [
+    "KINDS",
+    "Member",
+    "check_name",
+    "clean_text",
+    "content_hash",
+    "expand",
+    "is_hidden",
+    "load",
+    "suffix_of",
+    "suffixes",
+]
 
 KINDS = (
     "PDF, Word, PowerPoint, Excel, OpenDocument, EPUB, RTF, e-mail, web pages, Markdown and other text, tables, "
@@ -73,11 +85,6 @@ def suffix_of(name: str) -> str:
     return PurePosixPath(name).suffix.lower()
 
 
-def is_hidden(name: str) -> bool:
-    """Tell whether the file, or a folder that it is in, is a hidden one."""
-    return any(part.startswith(".") for part in name.split("/"))
-
-
 def check_name(name: str) -> None:
     """Raise KindError for a file that is not read whatever it holds: a picture, a film, a program."""
     own = suffix_of(name)
@@ -100,19 +107,32 @@ def load(name: str, data: bytes, encoding: str | None = None) -> Document:
     """
     suffix, note = _kind(name, data)
     loader = _loaders().get(suffix, _loaders()[".txt"])
-    if getattr(loader, "IS_TEXT", False):
-        document: Document = loader.load(name, data, encoding)
-    elif encoding is not None:
+    is_text = getattr(loader, "IS_TEXT", False)
+    if encoding is not None and not is_text:
         raise LoadError(name, "only text files have an encoding to choose")
-    elif not data:
+    if not data and not is_text:
         raise LoadError(name, "the file is empty")
-    else:
-        document = loader.load(name, data)
+    document = _loaded(loader, name, (data, encoding) if is_text else (data,))
     if not document.text.strip():
         raise LoadError(name, "it holds no text")
     if len(document.text) > MAX_TEXT:
         raise LoadError(name, f"it holds more than {MAX_TEXT:,} characters; split it")
     return replace(document, notes=(note, *document.notes)) if note else document
+
+
+def _loaded(loader: ModuleType, name: str, given: tuple[bytes | str | None, ...]) -> Document:
+    """Return what a loader makes of a file; whatever breaks in it becomes a LoadError."""
+    try:
+        document: Document = loader.load(name, *given)
+    except LoadError:
+        raise
+    except RecursionError:
+        raise LoadError(name, "its parts are nested too deeply to be read") from None
+    except MemoryError:
+        raise LoadError(name, "it needs more memory than there is") from None
+    except Exception as error:  # the last net: a strange file costs its own row, never the batch
+        raise LoadError(name, "it is damaged or unlike other files of its kind; open it and save it again") from error
+    return document
 
 
 def _kind(name: str, data: bytes) -> tuple[str, str]:

@@ -81,7 +81,8 @@ def decode(name: str, data: bytes, encoding: str | None = None, declared: str | 
         lenient = data.decode(known, "replace")
         if lenient.count("\ufffd") <= 1 + len(lenient) * _BAD_BYTES:
             return _decoded(data, known, "declared", (f"Read as {known}, as the file says.",))
-    if wide := _wide_encoding(data):
+    wide = _wide_encoding(data)
+    if wide and not _is_binary(data[:_SAMPLE].decode(wide, "replace")):
         return _decoded(data, wide, "guess", (f"Read as {wide} (a guess).",))
     try:
         text = data.decode("utf-8")
@@ -91,7 +92,7 @@ def decode(name: str, data: bytes, encoding: str | None = None, declared: str | 
         seven_bit = _detect(data)
         if seven_bit.startswith(("iso2022", "hz")):
             return _decoded(data, seven_bit, "guess", (f"Read as {seven_bit} (a guess).",))
-    if len(_CONTROL.findall(text[:_SAMPLE])) * 10 > len(text[:_SAMPLE]) + 100:
+    if len(_CONTROL.findall(text[:_SAMPLE])) * 10 > len(text[:_SAMPLE]) + 100:  # more than a stray one or ten
         raise LoadError(name, NOT_TEXT)
     return Decoded(text, TextEncoding("utf-8", "plain"))
 

@@ -26,7 +26,8 @@ _WORDS = (
 )
 _DEFINITION = re.compile(
     rf"^([ \t]*){_WORDS}(?:def|class|function|fn|func|fun|interface|struct|enum|impl|module|trait|protocol|object|"
-    r"namespace|record|sub|defmodule|defp)\b[ \t]*\*?[ \t]*(?:\([^)\n]{0,100}\)[ \t]*)?(?:<[^>\n]{0,80}>[ \t]*)?([A-Za-z_$][\w$.:]*)",
+    r"namespace|record|sub|defmodule|defp)\b[ \t]*\*?[ \t]*"
+    r"(?:\([^)\n]{0,100}\)[ \t]*)?(?:<[^>\n]{0,80}>[ \t]*)?([A-Za-z_$](?:[\w$.]|::)*)",
     re.M,
 )
 _SQL = re.compile(
