@@ -286,10 +286,22 @@ class FileReport:
 
 
 class Report(Sequence[FileReport]):
-    """The rows of one batch, in the order of the files."""
+    """The rows of one batch, in the order of the files.
 
-    def __init__(self, rows: Sequence[FileReport] = ()) -> None:
+    Attributes
+    ----------
+    notes
+        Sentences on what has no row of its own, for example how many hidden files were left alone.
+    error
+        Why the batch ended early, for example a full disk; the rows that it cost say so too. None if it did not.
+    """
+
+    def __init__(
+        self, rows: Sequence[FileReport] = (), notes: Sequence[str] = (), error: Exception | None = None
+    ) -> None:
         self._rows = tuple(rows)
+        self.notes = tuple(notes)
+        self.error = error
 
     @overload
     def __getitem__(self, index: int) -> FileReport: ...

@@ -25,11 +25,14 @@ HEAVY = (
 )
 # Lowest first; a module imports from lower layers only. What is not named here is a part.
 LAYERS = [
-    {"errors", "datatypes"},
+    {"errors", "datatypes", "records", "naming"},
     {"settings", "protocols", "tokenizing", "sentences", "llm_errors"},
-    {"chunking", "encoders", "fusion", "support", "prompt", "tokens", "llm", "loaders", "retrievers", "stores"},
+    {"chunking", "encoders", "fusion", "support", "prompt", "tokens", "llm", "loaders", "retrievers", "stores"}
+    | {"folders", "reading", "versions"},
     {"answer", "snapshot"},
+    {"indexing"},
     {"engine"},
+    {"collections"},
     {"__init__"},
     {"__main__", "ui"},
 ]

@@ -6,6 +6,7 @@ import hashlib
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from autocontext import AutoContext, AutoContextError, Settings
 from autocontext.datatypes import Chunk, Document, Section, TextEncoding
 from autocontext.errors import StoreError
+from autocontext.protocols import Kept
 from autocontext.settings import ChunkOptions
 from autocontext.stores.sqlite import SQLiteStore
 from tests.conftest import ROOT, HashEncoder
@@ -67,10 +69,13 @@ def test_documents_and_chunks_come_back_as_they_were(path):
         Chunk(0, "a.pdf", "Salt melts.", 0, 11, 1, 1, "A > B"),
         Chunk(0, "a.pdf", "Water 猫.", 13, 21, 3, 2, "B", "slide 猫"),
     )
+    kept = Kept(document, chunks, (b"one", b"two"))
     store = SQLiteStore(path)
-    store.save([(document, chunks)])
+    store.save([replace(kept, original=b"%PDF")])
     store.close()
-    assert SQLiteStore(path).load() == [(document, chunks)]
+    again = SQLiteStore(path)
+    assert again.load() == [kept]
+    assert (again.original("a.pdf"), again.original("b.pdf"), again.originals()) == (b"%PDF", None, {"a.pdf": 4})
 
 
 def test_reopening_gives_the_same_collection_and_embeds_nothing(kept, open_context):
@@ -100,27 +105,44 @@ def test_a_replaced_document_keeps_its_place_and_nothing_of_its_old_text(kept, o
         assert not any("猫" in chunk.text for chunk in again.chunks)
 
 
-def test_a_removed_document_leaves_nothing_but_vectors_in_the_file(kept, open_context, path):
+def test_a_removed_document_leaves_nothing_in_the_file_not_even_in_its_free_pages(open_context, path):
     ac, _ = open_context()
+    ac.add("secret.txt", b"The Xylophonium is in the cellar.")
+    assert any(b"Xylophonium" in file.read_bytes() for file in path.parent.iterdir())
+
     ac.remove_many(list(ac.documents))
+
+    assert [file.name for file in path.parent.iterdir() if b"Xylophonium" in file.read_bytes()] == []
     ac.close()
+    assert counts(path) == {"documents": 0, "chunks": 0, "vectors": 0}
+
+
+def test_a_replaced_text_leaves_nothing_in_the_file(open_context, path):
+    ac, _ = open_context()
+    ac.add("secret.txt", b"The Xylophonium is in the cellar.")
+    ac.add("secret.txt", b"Nothing is in the cellar.")
+    ac.close()
+    assert b"Xylophonium" not in path.read_bytes()
+    assert counts(path) == {"documents": 1, "chunks": 1, "vectors": 1}
+
+
+def counts(path):
     file = sqlite3.connect(path)
-    counts = {name: file.execute(f"select count(*) from {name}").fetchone()[0] for name in ("documents", "chunks")}
-    assert counts == {"documents": 0, "chunks": 0}
-    assert file.execute("select count(*) from vectors").fetchone() == (len(kept[1]),)
+    found = {t: file.execute(f"select count(*) from {t}").fetchone()[0] for t in ("documents", "chunks", "vectors")}
     file.close()
+    return found
 
 
-def test_a_removed_document_is_gone_and_its_vectors_are_kept(kept, open_context):
+def test_a_removed_document_is_gone_and_comes_back_as_it_was(kept, open_context):
     ac, _ = open_context()
     ac.remove("notes/b.md")
     for again in (ac, open_context()[0]):
         assert list(again.documents) == ["a.txt"]
         assert [chunk.number for chunk in again.chunks] == [0, 1]
         assert all(chunk.document == "a.txt" for chunk, *_ in found(again, "salt water cat"))
-    ac, encoder = open_context()
+    ac, _ = open_context()
     assert ac.add(FILES[0][0], FILES[0][1].encode()).status == "added"
-    assert (encoder.texts_encoded, list(ac.documents)) == (0, ["a.txt", "notes/b.md"])
+    assert list(ac.documents) == ["a.txt", "notes/b.md"]
 
 
 def test_other_chunk_settings_cut_again_and_embed_only_new_texts(kept, open_context):
@@ -147,21 +169,29 @@ def test_another_encoder_embeds_again_and_both_models_vectors_are_kept(kept, ope
         ac.close()
 
 
-def test_vectors_are_kept_by_model_and_the_first_one_stays(path):
+def test_vectors_are_kept_by_model_and_what_can_be_none_is_left_out(path):
     store = SQLiteStore(path)
     hashes = [hashlib.sha256(bytes([n])).digest() for n in range(3)]
-    rows = {text_hash: np.array([n, 0.5], dtype=np.float32) for n, text_hash in enumerate(hashes[:2])}
-    store.add_vectors("one", rows)
-    store.add_vectors("one", {hashes[0]: np.array([9, 9], dtype=np.float32)})
+    store.add_vectors("one", {hashes[0]: np.array([0.6, 0.8], dtype=np.float32)})
+    store.add_vectors("one", {hashes[1]: np.array([0, 1], dtype=np.float32)})
     known = store.vectors("one", hashes)
-    assert {text_hash: row.tolist() for text_hash, row in known.items()} == {hashes[0]: [0, 0.5], hashes[1]: [1, 0.5]}
+    assert {text_hash: row.round(6).tolist() for text_hash, row in known.items()} == {
+        hashes[0]: pytest.approx([0.6, 0.8]), hashes[1]: [0, 1],
+    }  # fmt: skip
     assert {row.dtype for row in known.values()} == {np.dtype(np.float32)}
     assert store.vectors("two", hashes) == {}
+    store._connection.execute("update vectors set vector = x'0000' where text_hash = ?", (hashes[0],))
+    store._connection.execute(
+        "update vectors set vector = x'0000c07f00000000' where text_hash = ?", (hashes[1],)
+    )  # NaN
+    assert store.vectors("one", hashes) == {}
 
 
 def test_more_vectors_are_asked_for_than_sqlite_takes_at_once(path):
     store = SQLiteStore(path)
-    rows = {hashlib.sha256(str(n).encode()).digest(): np.array([n], dtype=np.float32) for n in range(1201)}
+    rows = {
+        hashlib.sha256(str(n).encode()).digest(): np.array([1 - 2 * (n % 2)], dtype=np.float32) for n in range(1201)
+    }
     store.add_vectors("one", rows)
     assert {text_hash: row[0] for text_hash, row in store.vectors("one", list(rows)).items()} == {
         text_hash: row[0] for text_hash, row in rows.items()
@@ -173,7 +203,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(path, data):
     path.write_bytes(data)
     with pytest.raises(StoreError) as caught:
         AutoContext(store=path)
-    assert str(caught.value).startswith(f"{path} cannot be opened as a collection: ")
+    assert str(caught.value).startswith(f"The collection file {path} cannot be used. ")
     assert isinstance(caught.value, AutoContextError)
     assert path.read_bytes() == data
 
@@ -194,12 +224,15 @@ def test_another_programs_database_is_refused_and_left_alone(path):
     other.close()
 
 
-def test_a_collection_of_another_version_is_refused(kept, path):
-    store = SQLiteStore(path)
-    store.put("schema", "0")
-    store.close()
-    with pytest.raises(StoreError, match=r"written by another version \(schema 0\); index the files again\.$"):
+@pytest.mark.parametrize(("version", "cure"), [(3, "update AutoContext"), (1, "index the files again")])
+def test_a_collection_of_another_version_is_refused_and_left_alone(kept, path, version, cure):
+    file = sqlite3.connect(path)
+    file.execute(f"pragma user_version = {version}")
+    file.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=rf"\(schema {version}, this one reads 2\): {cure}\. It was left as it is\."):
         SQLiteStore(path)
+    assert path.read_bytes() == before
 
 
 # --- a crash ---
@@ -221,8 +254,8 @@ ac.add("new.txt", "".join(f"Number {n}. " for n in range(100)).encode())
 CRASH_WHILE_SAVING = """
 def items():
     document = Document("new.txt", "Text.", "")
-    yield document, (Chunk(0, "new.txt", "Text.", 0, 5, 1),)
-    yield replace(document, name="a.txt"), ()
+    yield Kept(document, (Chunk(0, "new.txt", "Text.", 0, 5, 1),), (b"hash",))
+    yield Kept(replace(document, name="a.txt"), (), ())
     os._exit(7)
 
 SQLiteStore(sys.argv[1]).save(items())
@@ -232,7 +265,8 @@ import os, sys
 from dataclasses import replace
 import numpy as np
 from autocontext import AutoContext, Settings
-from autocontext.datatypes import Chunk, Document, Section, TextEncoding
+from autocontext.datatypes import Chunk, Document
+from autocontext.protocols import Kept
 from autocontext.settings import ChunkOptions
 from autocontext.stores.sqlite import SQLiteStore
 """
@@ -266,11 +300,13 @@ def test_a_collection_that_another_program_holds_is_an_error_of_ours(tmp_path):
     other = sqlite3.connect(path)
     other.execute("begin immediate")
     try:
-        with pytest.raises(StoreError, match="locked"):
+        with pytest.raises(
+            StoreError, match=r"Another program is writing to it\. Try again when that one is done, or close it\."
+        ):
             store.put("key", "value")
     finally:
         other.close()
     store.put("key", "value")
     store.close()
-    with pytest.raises(StoreError, match="did not answer"):
+    with pytest.raises(StoreError, match="cannot be used"):
         store.get("key")

@@ -15,20 +15,23 @@ from types import ModuleType
 from autocontext.datatypes import Document
 from autocontext.errors import KindError, LoadError
 from autocontext.loaders import sniff
-from autocontext.loaders.archive import Member, expand
+from autocontext.loaders.archive import Source, content, expand, size_of, unpacked
 from autocontext.loaders.base import MAX_TEXT, clean_text, content_hash, is_hidden
 
 __all__ = [
     "KINDS",
-    "Member",
+    "Source",
     "check_name",
     "clean_text",
+    "content",
     "content_hash",
     "expand",
     "is_hidden",
     "load",
+    "size_of",
     "suffix_of",
     "suffixes",
+    "unpacked",
 ]
 
 KINDS = (

@@ -10,6 +10,7 @@ import posixpath
 import re
 import stat
 import zipfile
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,14 +27,6 @@ _SMALL = 10_000_000  # a ratio tells nothing of small files
 _DAMAGED = "it is damaged or not a zip archive; pack it again"
 
 
-class _Budget:
-    """What one archive, with those in it, may still unpack to."""
-
-    def __init__(self) -> None:
-        self.bytes = MAX_UNPACKED
-        self.members = MAX_MEMBERS
-
-
 @dataclass(frozen=True, slots=True)
 class Member:
     """A file within an archive that is unpacked when it is read."""
@@ -41,7 +34,6 @@ class Member:
     name: str
     _archive: zipfile.ZipFile = field(repr=False)
     _info: zipfile.ZipInfo = field(repr=False)
-    _budget: _Budget = field(repr=False)
 
     @property
     def size(self) -> int:
@@ -65,16 +57,49 @@ class Member:
             raise LoadError(self.name, f"it is larger than {MAX_MEMBER // 1_000_000} MB when unpacked")
         if info.file_size > _SMALL and info.file_size > MAX_RATIO * max(info.compress_size, 1):
             raise LoadError(self.name, f"it unpacks to more than {MAX_RATIO} times its size; it is not unpacked")
-        if info.file_size > self._budget.bytes:
-            raise LoadError(
-                self.name, f"its archive holds more than {MAX_UNPACKED // 1_000_000} MB; unpack it yourself"
-            )
-        self._budget.bytes -= info.file_size
         try:
             with self._archive.open(info) as stream:
                 return stream.read(info.file_size + 1)[: info.file_size]
         except Exception as error:  # damaged archives break zipfile in many ways
             raise LoadError(self.name, "it is damaged within its archive") from error
+
+
+Source = bytes | Path | Member | LoadError
+"""A file of a batch: its bytes, where it is, its place in an archive, or why it cannot be had."""
+
+
+def unpacked(files: Iterable[tuple[str, bytes | Path]]) -> list[tuple[str, Source]]:
+    """Return the files, those in zip archives in the place of these; what cannot be opened stays as its error."""
+    listed: list[tuple[str, Source]] = []
+    for name, source in files:
+        if not name.lower().endswith(".zip"):
+            listed.append((name, source))
+            continue
+        try:
+            listed += expand(name, source)
+        except LoadError as error:
+            listed.append((name, error))
+        except OSError:  # told where it is read
+            listed.append((name, source))
+    return listed
+
+
+def content(source: Source) -> bytes:
+    """Return the bytes of a file, wherever it is; LoadError or OSError if they cannot be had."""
+    if isinstance(source, LoadError):
+        raise source
+    if isinstance(source, Member):
+        return source.read()
+    return source.read_bytes() if isinstance(source, Path) else source
+
+
+def size_of(source: Source) -> int:
+    """Return the number of bytes that `content` would give; LoadError or OSError as there."""
+    if isinstance(source, LoadError):
+        raise source
+    if isinstance(source, Member):
+        return source.size
+    return source.stat().st_size if isinstance(source, Path) else len(source)
 
 
 def expand(name: str, source: bytes | Path) -> list[tuple[str, Member | LoadError]]:
@@ -89,42 +114,56 @@ def expand(name: str, source: bytes | Path) -> list[tuple[str, Member | LoadErro
     OSError
         If it cannot be read.
     """
-    found = _expand(name, io.BytesIO(source) if isinstance(source, bytes) else source, _Budget(), 1)
+    found: dict[str, Member | LoadError] = {}
+    _expand(name, io.BytesIO(source) if isinstance(source, bytes) else source, found, _Room(), 1)
     if not found:
         raise LoadError(name, "the archive holds no file")
-    return found
+    return list(found.items())
 
 
-def _expand(name: str, source: io.BytesIO | Path, budget: _Budget, depth: int) -> list[tuple[str, Member | LoadError]]:
+class _Room:
+    """What an archive, with those in it, may still hold."""
+
+    def __init__(self) -> None:
+        self.members = MAX_MEMBERS
+        self.bytes = MAX_UNPACKED
+
+
+def _expand(
+    name: str, source: io.BytesIO | Path, found: dict[str, Member | LoadError], room: _Room, depth: int
+) -> None:
     try:
         archive = zipfile.ZipFile(source)
     except OSError:
         raise
     except Exception as error:
         raise LoadError(name, _DAMAGED) from error
-    found: dict[str, Member | LoadError] = {}
     for info in archive.infolist():
         inside = _clean(_name(info))
-        if info.is_dir() or not inside or is_hidden(inside.replace("../", "")) or inside.startswith("__MACOSX/"):
+        safe = inside.replace("../", "")
+        if info.is_dir() or not inside or is_hidden(safe) or inside.startswith("__MACOSX/"):
             continue
-        if budget.members <= 0:
+        if room.members <= 0:
             found[name] = LoadError(name, f"it holds more than {MAX_MEMBERS:,} files; the others were left out")
-            break
-        budget.members -= 1
-        label = _unused(f"{name}/{inside.replace('../', '')}", found)
-        member = Member(label, archive, info, budget)
-        if ".." in inside.split("/"):
+            return
+        room.members -= 1
+        room.bytes -= min(info.file_size, MAX_MEMBER)
+        label = _unused(f"{name}/{safe}", found)
+        if safe != inside:
             found[label] = LoadError(label, "its path leads out of the archive; it is not read")
+        elif room.bytes < 0:
+            found[label] = LoadError(
+                label, f"its archive holds more than {MAX_UNPACKED // 1_000_000} MB; unpack it first"
+            )
         elif not inside.lower().endswith(".zip"):
-            found[label] = member
+            found[label] = Member(label, archive, info)
         elif depth >= MAX_DEPTH:
-            found[label] = LoadError(label, f"archives are opened {MAX_DEPTH} deep at most")
+            found[label] = LoadError(label, f"archives are opened {MAX_DEPTH} deep at most; unpack it first")
         else:
             try:
-                found.update(_expand(label, io.BytesIO(member.read()), budget, depth + 1))
+                _expand(label, io.BytesIO(Member(label, archive, info).read()), found, room, depth + 1)
             except LoadError as error:
                 found[label] = error
-    return list(found.items())
 
 
 def _name(info: zipfile.ZipInfo) -> str:
