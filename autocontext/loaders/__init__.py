@@ -53,6 +53,7 @@ _NAMES = {
     ".html": "a web page",
     ".mhtml": "a saved web page",
 }
+_PACKAGES = (".docx", ".xlsx", ".pptx", ".odt", ".epub", ".rtf")
 _OLD_OFFICE = {
     ".doc": "an old Word file; save it as .docx",
     ".xls": "an old Excel file; save it as .xlsx",
@@ -149,7 +150,7 @@ def _kind(name: str, data: bytes) -> tuple[str, str]:
     check_name(name)
     own = suffix_of(name)
     loader = _loaders().get(own)
-    is_package = loader is not None and not getattr(loader, "IS_TEXT", False)
+    is_package = loader is not None and loader in [_loaders()[suffix] for suffix in _PACKAGES]
     true = sniff.true_suffix(data)
     if true is None and (loader is None or is_package) and own != ".pdf":
         true = sniff.page_suffix(data)
@@ -166,7 +167,7 @@ def _kind(name: str, data: bytes) -> tuple[str, str]:
         raise KindError(name, f"it is {_OLD_OFFICE.get(own, 'an old Office file; save it in a newer format')}")
     if is_package and kind is None and sniff.is_plain_text(data):
         return ".txt", "Read as plain text, which it is."
-    if kind is not None and (true == ".zip" or not is_package):
+    if kind is not None and not is_package:
         if loader is None:
             raise KindError(name, f"it is {kind}: such files are not read")
         raise LoadError(name, f"it is {kind}, whatever its name says")

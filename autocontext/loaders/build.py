@@ -9,6 +9,8 @@ from autocontext.errors import LoadError
 from autocontext.loaders.base import MAX_TEXT, clean_text, content_hash, unsafe_note
 from autocontext.loaders.outline import one_line
 
+_MOST_NOTES = 10
+
 
 class Builder:
     r"""Collects blocks of text, a blank line between them; headings and places begin sections.
@@ -24,6 +26,11 @@ class Builder:
     'Salt\n\nIt melts.'
     >>> document.sections
     (Section(start=0, heading='Salt', place='slide 1', apart=True),)
+
+    Attributes
+    ----------
+    notes
+        Sentences on what was left out, for the document.
     """
 
     def __init__(self, name: str) -> None:
@@ -36,6 +43,7 @@ class Builder:
         self._begins: bool | None = None  # whether the next block begins a section, and one held apart
         self._after_heading = False
         self._unsafe = 0
+        self.notes: list[str] = []
 
     def add(self, text: str) -> None:
         """Add a block; one without letters is left out."""
@@ -88,11 +96,14 @@ class Builder:
 
     def document(self, data: bytes, notes: tuple[str, ...] = (), encoding: TextEncoding | None = None) -> Document:
         """Return the document; `data` are the bytes of its file."""
+        told = list(dict.fromkeys(self.notes))
+        if len(told) > _MOST_NOTES:
+            told[_MOST_NOTES:] = [f"{len(told) - _MOST_NOTES:,} more remarks of this kind."]
         return Document(
             name=self.name,
             text="".join(self._pieces),
             content_hash=content_hash(data),
-            notes=(*notes, *unsafe_note(self._unsafe)),
+            notes=(*notes, *told, *unsafe_note(self._unsafe)),
             sections=tuple(self._sections),
             encoding=encoding,
         )

@@ -38,7 +38,7 @@ def load(name: str, data: bytes) -> Document:
         main = "word/document.xml"
     related = package.relations(main)
     styles = next((path for kind, path in related.values() if kind == "styles" and path in package), None)
-    reader = _Reader(Builder(name), _heading_styles(package.xml(styles)) if styles else {})
+    reader = _Reader(Builder(name), *(_styles(package.xml(styles)) if styles else ({}, set())))
     build = reader.build
     body = next((part for part in package.xml(main) if local(part) == "body"), None)
     if body is None:
@@ -67,10 +67,11 @@ def load(name: str, data: bytes) -> Document:
 class _Reader:
     """Adds paragraphs and tables to a text."""
 
-    def __init__(self, build: Builder, heading_styles: dict[str, int]) -> None:
+    def __init__(self, build: Builder, heading_styles: dict[str, int], list_styles: set[str]) -> None:
         self.build = build
         self.hidden = 0
         self._heading_styles = heading_styles
+        self._list_styles = list_styles
         self._boxes: list[Element] = []
 
     def add_blocks(self, parent: Element) -> None:
@@ -145,8 +146,9 @@ class _Reader:
         is_item = False
         for part in properties if properties is not None else ():
             kind, value = local(part), attribute(part, "val") or ""
-            if kind == "pStyle" and level is None:
-                level = self._heading_styles.get(value)
+            if kind == "pStyle":
+                level = self._heading_styles.get(value, level)
+                is_item = is_item or value in self._list_styles
             elif kind == "outlineLvl" and value.isdecimal():
                 level = int(value) + 1 if int(value) < 9 else None
             elif kind == "numPr":
@@ -163,28 +165,31 @@ def _within(parent: Element, kind: str) -> Iterator[Element]:
             yield from _within(element, kind)
 
 
-def _heading_styles(styles: Element) -> dict[str, int]:
-    """Return the level of each style that makes headings, in whatever language its name is."""
+def _styles(styles: Element) -> tuple[dict[str, int], set[str]]:
+    """Return the level of each style of headings, whatever its name in the user's language, and the styles of lists."""
     levels: dict[str, int] = {}
+    lists: set[str] = set()
     based: dict[str, str] = {}
     for style in styles:
         key = attribute(style, "styleId")
         if local(style) != "style" or key is None:
             continue
         for part in style.iter():
-            value = attribute(part, "val") or ""
-            if local(part) == "outlineLvl" and value.isdecimal() and int(value) < 9:
+            kind, value = local(part), attribute(part, "val") or ""
+            if kind == "outlineLvl" and value.isdecimal() and int(value) < 9:
                 levels[key] = int(value) + 1
-            elif local(part) == "name" and value.lower() == "title":
+            elif kind == "name" and value.lower() == "title":
                 levels[key] = 0
-            elif local(part) == "name" and value.lower().startswith("heading ") and value[8:].isdecimal():
+            elif kind == "name" and value.lower().startswith("heading ") and value[8:].isdecimal():
                 levels.setdefault(key, int(value[8:]))
-            elif local(part) == "basedOn":
+            elif kind == "basedOn":
                 based[key] = value
+            elif kind == "numPr":
+                lists.add(key)
     for key in based:
         above, steps = key, 0
         while above not in levels and above in based and steps < len(based):
             above, steps = based[above], steps + 1
         if above in levels:
             levels.setdefault(key, levels[above])
-    return levels
+    return levels, lists - levels.keys()

@@ -48,8 +48,8 @@ def load(name: str, data: bytes, encoding: str | None = None) -> Document:
     """Decode the page, as it declares or as its bytes look, and take over what is seen of it."""
     decoded = decode(name, data, encoding, declared_encoding(data))
     build = Builder(name)
-    notes = add_page(build, decoded.text)
-    return build.document(data, (*decoded.notes, *notes), decoded.encoding)
+    add_page(build, decoded.text, titled=True)
+    return build.document(data, decoded.notes, decoded.encoding)
 
 
 def declared_encoding(data: bytes) -> str | None:
@@ -58,16 +58,16 @@ def declared_encoding(data: bytes) -> str | None:
     return next(filter(None, found.groups()), b"").decode("ascii", "replace") if found else None
 
 
-def add_page(build: Builder, html: str) -> tuple[str, ...]:
-    """Add what is seen of a page to a text; returns sentences on what was left out."""
+def add_page(build: Builder, html: str, *, titled: bool = False) -> None:
+    """Add what is seen of a page to a text, under its title if `titled`."""
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(_flattened(clean_text(html)[0]))
-    title = tree.css_first("title")
+    title = tree.css_first("title") if titled else None
     words = _BLANKS.sub(" ", title.text()).strip() if title is not None else ""
     body = tree.body or tree.root
     if body is None:
-        return ()
+        return
     first = tree.css_first("h1")
     repeated = first is not None and _BLANKS.sub(" ", first.text()).strip() == words
     if words:
@@ -79,8 +79,7 @@ def add_page(build: Builder, html: str) -> tuple[str, ...]:
         page = _Page(build, menus=True)
         page.walk(body)
     if page.hidden:
-        return (f"{page.hidden} hidden part{'s' if page.hidden > 1 else ''} of the page left out.",)
-    return ()
+        build.notes.append(f"{page.hidden} hidden part{'s' if page.hidden > 1 else ''} of the page left out.")
 
 
 def _flattened(html: str) -> str:

@@ -50,7 +50,8 @@ def load(name: str, data: bytes) -> Document:
     if name.lower().endswith((".mht", ".mhtml")) or message.get_content_type() == "multipart/related":
         page = next((part for part in message.walk() if part.get_content_type() == "text/html"), None)
         if page is not None and not _header(message, "To"):
-            return build.document(data, _add_html(build, page))
+            _add_html(build, page, titled=True)
+            return build.document(data)
     _add_mail(build, message, "mail", 0)
     return build.document(data)
 
@@ -78,12 +79,22 @@ def _add_mail(build: Builder, message: Message, label: str, depth: int) -> None:
         if part.get_content_type() == "message/rfc822" and depth < _DEEPEST:
             for inner in _parts(part):
                 _add_mail(build, inner, f"{label}, attached mail", depth + 1)
-        elif part.get_content_maintype() == "text":
-            build.place(f"{label}, {file}", within=True)
-            if part.get_content_type() == "text/html":
-                _add_html(build, part)
-            else:
-                build.add(_text(build.name, part))
+        else:
+            _add_attachment(build, part, file, label)
+
+
+def _add_attachment(build: Builder, part: Message, file: str, label: str) -> None:
+    """Add the text of an attached file as if it came alone; what cannot be read is told, but for pictures."""
+    from autocontext.loaders import load
+
+    try:
+        attached = load(file, _bytes(part))
+    except LoadError as error:
+        if part.get_content_maintype() != "image":
+            build.notes.append(f"The attachment {file} is not read: {error.reason}.")
+        return
+    build.place(f"{label}, {file}", within=True)
+    build.add(attached.text)
 
 
 def _add_part(build: Builder, part: Message, attached: list[Message], depth: int) -> None:
@@ -131,11 +142,11 @@ def _text(name: str, part: Message) -> str:
         return ""
 
 
-def _add_html(build: Builder, part: Message) -> tuple[str, ...]:
+def _add_html(build: Builder, part: Message, *, titled: bool = False) -> None:
     data = _bytes(part)
-    if not data:
-        return ()
-    return add_page(build, decode(build.name, data, declared=_charset(part) or declared_encoding(data)).text)
+    if data:
+        html = decode(build.name, data, declared=_charset(part) or declared_encoding(data)).text
+        add_page(build, html, titled=titled)
 
 
 def _charset(part: Message) -> str | None:
@@ -189,7 +200,7 @@ def _unpacked(form: str, word: str) -> bytes:
     if form in "qQ":
         return quopri.decodestring(data.replace(b"_", b" "), header=False)
     try:
-        return binascii.a2b_base64(data + b"=" * (-len(data) % 4))
+        return binascii.a2b_base64(data + b"=" * (-len(data) % 4)) or data
     except binascii.Error:
         return data
 
