@@ -10,6 +10,7 @@ import zipfile
 import docx
 import openpyxl
 import pptx
+import xlsxwriter
 from pptx.util import Inches
 
 
@@ -79,6 +80,25 @@ def workbook(rows=None) -> bytes:
     sheet["D4"].number_format = "0.0%"
     book.create_sheet("Notes")["A1"] = "Salt melts at 801 degrees."
     return _saved(book)
+
+
+def shared_workbook() -> bytes:
+    """Return the same workbook as Excel keeps it: its words in a table of their own, dates as numbers with a format."""
+    buffer = io.BytesIO()
+    book = xlsxwriter.Workbook(buffer, {"in_memory": True})
+    sheet = book.add_worksheet("Prices")
+    date, time, percent = (book.add_format({"num_format": form}) for form in ("yyyy-mm-dd", "yyyy-mm-dd hh:mm", "0.0%"))
+    sheet.write("A1", "Price list of Salt Works")
+    sheet.write_row("A3", ["Product", "Price", "From", "Share"])
+    sheet.write_rich_string("A4", "Pu", book.add_format({"bold": True}), "mp")
+    sheet.write("B4", 12.5)
+    sheet.write_datetime("C4", datetime.datetime(2031, 7, 29), date)
+    sheet.write("D4", 0.25, percent)
+    sheet.write_row("A5", ["Valve", 3])
+    sheet.write_datetime("C5", datetime.datetime(2031, 7, 30, 6, 45), time)
+    book.add_worksheet("Notes").write("A1", "Salt melts at 801 degrees.")
+    book.close()
+    return buffer.getvalue()
 
 
 OFFICE = "urn:oasis:names:tc:opendocument:xmlns:"

@@ -116,8 +116,9 @@ def test_a_first_row_that_is_no_row_of_names_is_not_taken_for_one(first):
     assert read("a.csv", text).text == text
 
 
-def test_a_workbook_gives_its_rows_with_sheet_and_row_as_one_reads_them():
-    document = read("a.xlsx", office.workbook())
+@pytest.mark.parametrize("make", [office.workbook, office.shared_workbook])
+def test_a_workbook_gives_its_rows_with_sheet_and_row_as_one_reads_them(make):
+    document = read("a.xlsx", make())
     assert document.text.split("\n\n") == [
         "Price list of Salt Works",
         "Product: Pump; Price: 12.5; From: 2031-07-29; Share: 25%",

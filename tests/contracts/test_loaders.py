@@ -134,9 +134,16 @@ OUTSIDE = b"<!DOCTYPE a [<!ENTITY a SYSTEM 'file:///etc/hostname'>]>"
 DEEP = b"<a>" * 50_000 + b"x" + b"</a>" * 50_000
 
 
+REPEATED = (
+    '<table:table table:name="x"><table:table-row table:number-rows-repeated="1000000">'
+    '<table:table-cell table:number-columns-repeated="1000000"><text:p>x</text:p></table:table-cell>'
+    "</table:table-row></table:table>"
+)
+
+
 @cache
 def bombs() -> dict[str, tuple[str, bytes]]:
-    word, sheet = office.word(), office.workbook()
+    word, sheet = office.word(), office.shared_workbook()
     with zipfile.ZipFile(io.BytesIO(word)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     with zipfile.ZipFile(io.BytesIO(sheet)) as archive:
@@ -155,7 +162,7 @@ def bombs() -> dict[str, tuple[str, bytes]]:
         "docx of 100 MB": ("a.docx", docx(part(100_000_000))),
         "docx of 6 million elements": ("a.docx", docx(part(60_000_000, b"<w:p/>"))),
         "docx with a billion laughs": ("a.docx", docx(LAUGHS + b"<a>&m;</a>")),
-        "docx nested": ("a.docx", docx(DEEP)),
+        "docx nested": ("a.docx", docx(b"<d><body>" + DEEP + b"</body></d>")),
         "xlsx with a billion laughs": ("a.xlsx", xlsx(sharedStrings=LAUGHS + b"<sst><si><t>&m;</t></si></sst>")),
         "xlsx of 300 MB": ("a.xlsx", xlsx(sharedStrings=b" " * 300_000_000)),
         "xlsx as wide as can be": ("a.xlsx", office.zipped({**cells, "xl/worksheets/sheet1.xml": rows % wide})),
@@ -163,9 +170,8 @@ def bombs() -> dict[str, tuple[str, bytes]]:
         "ods repeated": (
             "a.ods",
             office.open_document(
-                '<table:table table:name="x">' + '<table:table-row table:number-rows-repeated="1000000">'
-                '<table:table-cell table:number-columns-repeated="1000000"><text:p>x</text:p></table:table-cell>'
-                "</table:table-row></table:table>" * 50, "spreadsheet",
+                REPEATED * 50,
+                "spreadsheet",
             ),
         ),
         "odt of blanks": ("a.odt", office.open_document('<text:p><text:s text:c="999999999"/>x</text:p>' * 100)),
