@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 from autocontext.datatypes import Document, Section
 from autocontext.errors import KindError
@@ -21,6 +22,7 @@ _TOKEN = re.compile(r'"((?:[^"\\\n]|\\.)*+)"(\s*:\s*)?|[{}\[\]]', re.S)
 _YAML_KEY = re.compile(r"^([ \t]*(?:- )*)(?:(['\"]?)([\w][^\n:#'\"]{0,80})\2):(?=[ \t]*$)", re.M)
 _TABLE = re.compile(r"^\[+([^\]\n]+)\]+[ \t]*$", re.M)
 _DEEPEST = 12
+_MOST_SECTIONS = 20_000
 
 
 def load(name: str, data: bytes, encoding: str | None = None) -> Document:
@@ -38,9 +40,15 @@ def load(name: str, data: bytes, encoding: str | None = None) -> Document:
         text = _ESCAPED.sub(_unescaped, document.text)
         notes = (r"Letters that were escaped (\u00e9) are shown as letters.",) if text != document.text else ()
         document = replace(document, text=text, notes=(*document.notes, *notes))
-        return replace(document, sections=tuple(_json_sections(text)))
+        return replace(document, sections=_few(_json_sections(text)))
     find = _yaml_sections if name.lower().endswith((".yaml", ".yml")) else _table_sections
-    return replace(document, sections=tuple(find(document.text)))
+    return replace(document, sections=_few(find(document.text)))
+
+
+def _few(sections: Iterator[Section]) -> tuple[Section, ...]:
+    """Return the sections, none of a file with so many that it is a heap of records."""
+    few = tuple(islice(sections, _MOST_SECTIONS + 1))
+    return few if len(few) <= _MOST_SECTIONS else ()
 
 
 def _is_question_list(text: str) -> bool:
