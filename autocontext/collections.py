@@ -113,6 +113,12 @@ class Collections:
             store.put("settings", settings_to_json(settings or Settings()))
         return id_
 
+    def keep(self, name: str, engine: AutoContext) -> str:
+        """Make a collection of what an engine holds now, for example in memory only, and return its id."""
+        with self._new_file(self._free_name(name)) as (id_, store):
+            engine.save_to(store)
+        return id_
+
     def open(self, id_: str, encoder: Encoder | None = None) -> AutoContext:
         """Open one."""
         return open_collection(self.path(id_), encoder=encoder, cache=self.vectors)
