@@ -219,7 +219,8 @@ class Collections:
 
 
 def _describe(path: Path) -> CollectionInfo:
-    megabytes = path.stat().st_size / 1e6
+    log = Path(f"{path}-wal")
+    megabytes = (path.stat().st_size + (log.stat().st_size if log.is_file() else 0)) / 1e6
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=2)) as file:
             row = file.execute("select value from meta where key = 'name'").fetchone()

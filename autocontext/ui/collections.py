@@ -51,17 +51,22 @@ def show_making(state: UiState) -> None:
                 state.uploads += 1
                 _do(lambda: state.open_collection(library().collections.import_file(name, data)))
         if state.collection:
-            st.button("Close", icon=":material/close:", on_click=state.close_collection, key="close_collection")
+            st.button(
+                "Back to this session only",
+                icon=":material/close:",
+                on_click=state.close_collection,
+                key="close_collection",
+            )
 
 
 def _make(state: UiState, name: str) -> None:
     state.open_collection(library().collections.create(name, state.engine.settings))
 
 
-def _name_form(key: str, verb: str, name: str, act: Callable[[str], object]) -> None:
+def _name_form(key: str, verb: str, name: str, act: Callable[[str], object], label: str = "Name") -> None:
     """Draw a field for a name and the button that does something with it."""
     with st.form(f"form_{key}", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        given = st.text_input("Name", name, max_chars=80, placeholder="My notes", key=f"name_{key}")
+        given = st.text_input(label, name, max_chars=80, placeholder="My notes", key=f"name_{key}")
         if st.form_submit_button(verb, key=f"do_{key}"):
             _do(lambda: act(given))
 
@@ -85,7 +90,7 @@ def show_list(state: UiState) -> None:
         with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"collection_{one.id}"):
             with st.container(gap=None):
                 st.html(text_html(one.name, "source"))
-                about = f"{_counted(one.n_documents, 'document')}, {one.megabytes:,.1f} MB"
+                about = f"{_counted(one.n_documents, 'document')}, {_size(one.megabytes)}"
                 st.html(text_html(one.problem or about, "where"))
             if one.id == state.collection:
                 st.badge("open", color="green", icon=":material/check_circle:")
@@ -98,9 +103,11 @@ def show_list(state: UiState) -> None:
 def _show_more(one: CollectionInfo) -> None:
     collections = library().collections
     if not one.problem:
-        _name_form(f"rename_{one.id}", "Rename", one.name, lambda name: collections.rename(one.id, name))
+        _name_form(f"rename_{one.id}", "Rename", one.name, lambda name: collections.rename(one.id, name), "New name")
         copy = f"{one.name[:70]} (copy)"
-        _name_form(f"copy_{one.id}", "Duplicate", copy, lambda name: collections.duplicate(one.id, name))
+        _name_form(
+            f"copy_{one.id}", "Duplicate", copy, lambda name: collections.duplicate(one.id, name), "Name of a copy"
+        )
         st.download_button(
             "Export",
             lambda: collections.export(one.id),
@@ -139,6 +146,10 @@ def show_vectors() -> None:
         in_memory.clear()
         st.rerun()
     st.caption(plain(f"Collections are kept in {shared.collections.folder}; AUTOCONTEXT_DATA names another folder."))
+
+
+def _size(megabytes: float) -> str:
+    return f"{megabytes:,.1f} MB" if megabytes >= 1 else f"{megabytes * 1000:,.0f} KB"
 
 
 def _counted(number: int, noun: str) -> str:
