@@ -113,6 +113,12 @@ class Collections:
             store.put("settings", settings_to_json(settings or Settings()))
         return id_
 
+    def keep(self, name: str, engine: AutoContext) -> str:
+        """Make a collection of what an engine holds now, for example in memory only, and return its id."""
+        with self._new_file(self._free_name(name)) as (id_, store):
+            engine.save_to(store)
+        return id_
+
     def open(self, id_: str, encoder: Encoder | None = None) -> AutoContext:
         """Open one."""
         return open_collection(self.path(id_), encoder=encoder, cache=self.vectors)
@@ -213,7 +219,8 @@ class Collections:
 
 
 def _describe(path: Path) -> CollectionInfo:
-    megabytes = path.stat().st_size / 1e6
+    log = Path(f"{path}-wal")
+    megabytes = (path.stat().st_size + (log.stat().st_size if log.is_file() else 0)) / 1e6
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=2)) as file:
             row = file.execute("select value from meta where key = 'name'").fetchone()

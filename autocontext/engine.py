@@ -38,6 +38,8 @@ from autocontext.tokenizing import content_words, tokenize, word_spans
 from autocontext.tokens import count_tokens
 from autocontext.versions import tokenizer_version
 
+_OF_THE_INDEX = ("retrievers", "chunking", "bm25", "encoder")  # settings that what is built depends on
+_MAX_UNREAD = 5_000  # rows that are kept with a collection
 _ENCODE_BATCH = 64  # short enough that a question asked meanwhile need not wait long for its turn
 
 
@@ -89,6 +91,7 @@ class AutoContext:
         self._cache = cache
         self._folders: dict[str, str] = {}
         self._originals: dict[str, bytes] = {}
+        self._unread: dict[str, FileReport] = {}
         self._encoder_problem: str | None = None
         self._vectors: dict[bytes, Vectors] = {}
         self._writing = threading.RLock()  # one change of the collection at a time; searching goes on meanwhile
@@ -109,6 +112,11 @@ class AutoContext:
     def chunks(self) -> tuple[Chunk, ...]:
         """The one list of chunks that all retrievers share."""
         return self._snapshot.chunks
+
+    @property
+    def unread(self) -> tuple[FileReport, ...]:
+        """The files of earlier batches that could not be read as they are now, by name; kept with the collection."""
+        return tuple(self._unread[name] for name in sorted(self._unread))
 
     @property
     def retrievers(self) -> tuple[str, ...]:
@@ -265,9 +273,26 @@ class AutoContext:
             tell=progress or _tell_nobody,
             stop=stop,
         )
+        self._note_unread(report)
         if self._store is not None and report.error is None and not stop():
             self._store.prune()
         return report
+
+    def _note_unread(self, report: Report) -> None:
+        """Remember which files could not be read, as long as nothing better is known of them."""
+        before = dict(self._unread)
+        for row in report:
+            if row.status in ("skipped", "failed"):
+                self._unread[row.name] = row
+            else:
+                self._unread.pop(row.name, None)
+        if self._store is not None and report.error is None and self._unread != before:
+            self._store.put("unread", json.dumps([[r.name, r.status, r.reason] for r in self.unread[:_MAX_UNREAD]]))
+
+    def forget_unread(self, names: Iterable[str]) -> None:
+        """Say nothing more of these files, that could not be read."""
+        with self._writing:
+            self._note_unread(Report([FileReport(name, "removed") for name in map(label, names)]))
 
     def _embed_entries(
         self, entries: Sequence[Entry], tell: Callable[[int], None], stop: Callable[[], bool]
@@ -320,16 +345,22 @@ class AutoContext:
     def refresh(self) -> bool:
         """Take over what another process has written to the collection's file; True if there was anything.
 
+        It does not wait for a batch that goes on in another thread: False then.
+
         Raises
         ------
         StoreError
             If the file is gone or does not answer.
         """
-        with self._writing:
-            if self._store is None or not self._store.changed():
+        if self._store is None or not self._writing.acquire(blocking=False):
+            return False
+        try:
+            if not self._store.changed():
                 return False
             self._open(self._store)
             return True
+        finally:
+            self._writing.release()
 
     def change_settings(self, settings: Settings) -> None:
         """Go on with other settings, and keep them with the collection; documents are cut again if that is other.
@@ -339,22 +370,42 @@ class AutoContext:
         SettingsError
             If they name an unknown retriever or template.
         """
+        before, after = self.settings, _checked(settings)
+        if self._store is not None:
+            self._store.put("settings", settings_to_json(after))
+        if replace(after, **{name: getattr(before, name) for name in _OF_THE_INDEX}) == after:
+            self.settings = after
+            return
         with self._writing:
-            before, self.settings = self.settings, _checked(settings)
-            if settings.encoder != before.encoder or settings.retrievers != before.retrievers:
+            self.settings = after
+            if (after.encoder, after.retrievers) != (before.encoder, before.retrievers):
                 self.__dict__.pop("_found_encoder", None)
                 self._encoder_problem, self._vectors = None, {}
             self.__dict__.pop("_counting", None)
             if self._store is not None:
-                self._store.put("settings", settings_to_json(settings))
                 self._open(self._store)
-                self._store.prune()
             else:
-                again = settings.chunking != before.chunking or settings.encoder != before.encoder
                 entries = self._snapshot.entries
-                if again:
+                if (after.chunking, after.encoder) != (before.chunking, before.encoder):
                     entries = {n: Entry(e.document, self._chunk(e.document)) for n, e in entries.items()}
                 self._replace_snapshot(entries)
+
+    def save_to(self, store: Store) -> None:
+        """Write the whole collection with its settings into an empty store; this one goes on as it was."""
+        with self._writing:
+            encoder, entries = self._encoder, self._snapshot.entries
+            hashes = set(self._snapshot.hashes)
+            rows = {text_hash: row for text_hash, row in self._vectors.items() if text_hash in hashes}
+            kept = (_kept(entry, self.original(name)) for name, entry in entries.items())
+            store.save(kept, encoder.name if encoder is not None else "", rows)
+            unread = [[row.name, row.status, row.reason] for row in self.unread[:_MAX_UNREAD]]
+            for key, value in (
+                ("settings", settings_to_json(self.settings)),
+                ("chunking", self._chunking_signature),
+                ("folders", json.dumps(self._folders)),
+                ("unread", json.dumps(unread)),
+            ):
+                store.put(key, value)
 
     def remove(self, name: str) -> FileReport:
         """Remove a document with all its chunks.
@@ -379,7 +430,9 @@ class AutoContext:
                 self._store.remove(labels)
             if labels:
                 self._replace_snapshot(entries)
-            return Report([FileReport(name, "removed") for name in labels])
+            report = Report([FileReport(name, "removed") for name in labels])
+            self._note_unread(report)
+            return report
 
     def close(self) -> None:
         """Close the store, if there is one."""
@@ -475,12 +528,15 @@ class AutoContext:
             merged.append((start, end))
         return merged
 
-    def warm_up(self) -> None:
+    def warm_up(self, progress: Progress | None = None) -> None:
         """Load the embedding model and index what there is now, so that the first question need not wait for it."""
         encoder = self._encoder
         if isinstance(encoder, SentenceTransformerEncoder):
             encoder.warm_up()
         snapshot = self._snapshot
+        if progress is not None and encoder is not None and snapshot.chunks:
+            pairs, total = list(zip(snapshot.hashes, snapshot.chunks, strict=True)), len(snapshot.chunks)
+            self._embed(pairs, lambda done: progress("Embedding", done, total), lambda: False)
         if snapshot.chunks:
             for name in self.retrievers:
                 self._retriever(snapshot, name)
@@ -491,6 +547,11 @@ class AutoContext:
         """Load what the store keeps; cut it again where that is done in another way now, and say what was done."""
         loaded = store.load()
         self._folders = json.loads(store.get("folders") or "{}")
+        chunks = {kept.document.name: len(kept.chunks) for kept in loaded}
+        self._unread = {
+            name: FileReport(name, status, reason, chunks.get(name, 0))
+            for name, status, reason in json.loads(store.get("unread") or "[]")
+        }
         entries = {kept.document.name: Entry(kept.document, kept.chunks) for kept in loaded}
         signature, notes = self._chunking_signature, []
         if store.get("chunking") != signature:

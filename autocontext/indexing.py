@@ -195,7 +195,7 @@ def index_files(
     ]
     taken = size = 0
     tell("Reading", 0, len(files))
-    for index, result in in_order(calls, should_stop=stop, limit=limits.seconds):
+    for index, result in in_order(calls, should_stop=stop, while_waiting=groups.close_old, limit=limits.seconds):
         name = files[index][0]
         outcome = result or Outcome(
             not_taken(name, "failed", f"Not read within {limits.seconds:g} seconds: split it.", known.get(name))
@@ -210,7 +210,7 @@ def index_files(
         rows[index] = outcome.row
         tell("Reading", len(rows), len(files))
         groups.add(index, outcome)
-        if groups.error is not None:
+        if groups.error is not None:  # a full disk: nothing more could be kept
             break
     groups.finish()
     unread = _sentence(str(groups.error)) if groups.error is not None else STOPPED
@@ -270,16 +270,24 @@ class _Groups:
             else:
                 self._since = self._since if self._open else time.monotonic()
                 self._open[index] = outcome
-        waiting = sum(len(item.entry.chunks) for item in self._open.values() if item.entry)
-        if self._open and (waiting >= self._wanted or time.monotonic() - self._since > _GROUP_SECONDS):
-            self._close(self._open)
-            self._open = {}
+        if sum(len(item.entry.chunks) for item in self._open.values() if item.entry) >= self._wanted:
+            self._close_open()
             self._wanted = min(2 * self._wanted, _LARGEST_GROUP)
+        self.close_old()
+
+    def close_old(self) -> None:
+        """Close the group if its first file has waited long enough."""
+        if self._open and time.monotonic() - self._since > _GROUP_SECONDS:
+            self._close_open()
+
+    def _close_open(self) -> None:
+        group, self._open = self._open, {}
+        if group:
+            self._close(group)
 
     def finish(self) -> None:
         """Close what is open, then the big ones, the smallest of them first."""
-        if self._open:
-            self._close(self._open)
+        self._close_open()
         for index, outcome in sorted(self._big.items(), key=lambda item: item[1].row.n_chunks):
             self._close({index: outcome})
 

@@ -18,6 +18,7 @@ def in_order(
     calls: Sequence[Callable[[], R]],
     *,
     should_stop: Callable[[], bool] = lambda: False,
+    while_waiting: Callable[[], None] = lambda: None,
     patience: float = 1.0,
     limit: float = 120.0,
     threads: int = 2,
@@ -26,6 +27,7 @@ def in_order(
 
     The calls must not raise. One that runs longer than `limit` seconds gives None; its thread cannot be ended, so it is
     left to itself and another one takes its place. If it is to stop, the calls that run are left to themselves too.
+    `while_waiting` is called now and then where nothing is to be yielded.
     """
     work = _Work(calls, threads)
     waiting = list(range(len(calls) - 1, -1, -1))  # the next one is the last
@@ -37,13 +39,15 @@ def in_order(
                 yield index, work.take(index)
             if not waiting:
                 work.wait_for_any(late, _POLL)
+                while_waiting()
                 continue
             index = waiting[-1]
             wait = patience if len(late) < _MAX_LATE else limit
             while not work.is_over(index, wait):
                 if should_stop():
                     return
-                work.wait_for_any([index], _POLL)
+                if not work.wait_for_any([index], _POLL):
+                    while_waiting()
             waiting.pop()
             if work.is_over(index, limit):
                 yield index, work.take(index)
@@ -94,10 +98,10 @@ class _Work(Generic[R]):
         began = self._began.get(index)
         return index in self._results or (began is not None and time.monotonic() - began > seconds)
 
-    def wait_for_any(self, indexes: Sequence[int], seconds: float) -> None:
-        """Wait until one of these calls ends, or so long."""
+    def wait_for_any(self, indexes: Sequence[int], seconds: float) -> bool:
+        """Wait until one of these calls ends, or so long; tell whether one has."""
         with self._change:
-            self._change.wait_for(lambda: any(index in self._results for index in indexes), seconds)
+            return self._change.wait_for(lambda: any(index in self._results for index in indexes), seconds)
 
     def overtake(self, index: int) -> None:
         """Let the others go on: neither its thread nor its room counts any more."""

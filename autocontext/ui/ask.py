@@ -8,6 +8,7 @@ import streamlit as st
 
 from autocontext.datatypes import Evidence, Prompt
 from autocontext.engine import AutoContext
+from autocontext.ui.collections import show_kept
 from autocontext.ui.safe import marked_html, plain, safe_markdown, text_html
 from autocontext.ui.state import UiState, kept
 
@@ -42,6 +43,7 @@ def show_empty(state: UiState) -> None:
             state.add_sample()
             st.rerun()
         st.page_link("pages/documents.py", label="Add your own documents", icon=":material/upload_file:")
+    show_kept(state)
 
 
 def show_question(state: UiState) -> None:

@@ -16,7 +16,8 @@ import pytest
 from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest
 
-from autocontext import AutoContext, loaders
+from autocontext import AutoContext, Settings, loaders
+from autocontext.settings import LimitOptions
 from autocontext.ui.ask import EXAMPLES
 from autocontext.ui.state import UiState
 from tests.conftest import DATA, ROOT, HashEncoder
@@ -379,13 +380,14 @@ def test_many_files_come_in_pages_and_can_be_found_by_name(session) -> None:
     assert "No file has this in its name." in at.caption.values
 
 
-def test_too_many_files_at_once_get_rows_that_say_so(session, monkeypatch) -> None:
-    monkeypatch.setattr("autocontext.ui.state.MAX_FILES", 2)
+def test_too_many_files_at_once_get_rows_that_say_so(session) -> None:
+    at = session(page=PAGES[1])
+    state_of(at).engine.change_settings(Settings(limits=LimitOptions(files=2)))
 
-    at = upload(session(page=PAGES[1]), {f"{name}.txt": b"Salt." for name in "abc"})
+    upload(at, {f"{name}.txt": b"Salt." for name in "abc"})
 
     assert [status for status, _ in rows(at).values()] == ["skipped", "added", "added"]
-    assert rows(at)["c.txt"][1] == "Over 2 files or 500 MB at once: add it in another round."
+    assert rows(at)["c.txt"][1] == "Over 2 files or 1000 MB at once: add it in another round."
 
 
 def test_a_click_elsewhere_does_not_break_indexing(session) -> None:
@@ -789,10 +791,9 @@ def test_a_hostile_model_name_reaches_no_markdown_raw(session, llm: FakeLLM) -> 
         assert hostile not in sent(at, without=(*RAW_KINDS, "text_input"))
 
 
-def test_hidden_and_large_files_do_not_crowd_out_the_notes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autocontext.ui.state.MAX_FILES", 2)
-    monkeypatch.setattr("autocontext.ui.state.MAX_FILE_MEGABYTES", 0.00002)
-    state = UiState(engine=AutoContext(encoder=HashEncoder()))
+def test_hidden_and_large_files_do_not_crowd_out_the_notes() -> None:
+    limits = LimitOptions(files=1, file_megabytes=0.00002)
+    state = UiState(engine=AutoContext(Settings(limits=limits), HashEncoder()))
     hidden = [(f"vault/.git/objects/{n}", b"x") for n in range(5)]
     state.index([*hidden, ("vault/large.txt", b"x" * 21), ("vault/note.md", b"Salt melts.")])
     while not state.collect_index():
@@ -802,6 +803,7 @@ def test_hidden_and_large_files_do_not_crowd_out_the_notes(monkeypatch: pytest.M
         "vault/large.txt": "skipped",
         "vault/note.md": "added",
     }
+    assert state.notice == "Done: 1 added, 1 skipped. 5 hidden files left alone."
 
 
 def test_a_removed_text_stays_nowhere_in_the_session() -> None:
