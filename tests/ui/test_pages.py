@@ -308,7 +308,7 @@ def test_the_upload_widgets_are_emptied(session) -> None:
 def test_five_clicks_elsewhere_read_and_encode_nothing(session, encoder, monkeypatch) -> None:
     read: list[str] = []
     load = loaders.load
-    monkeypatch.setattr(loaders, "load", lambda name, data: read.append(name) or load(name, data))
+    monkeypatch.setattr(loaders, "load", lambda name, *given: read.append(name) or load(name, *given))
     at = ask(session(SALT), SALT_QUESTION)
     encoded, chunks = encoder.texts_encoded, state_of(at).engine.chunks
 
@@ -354,6 +354,19 @@ def test_a_replaced_file_is_in_the_prompt_at_once(session, n_paragraphs: int) ->
         state_of(at).index([("a.txt", f"The melting point is {degrees}.".encode())])
         settle(at)
         assert f"The melting point is {degrees}." in prompt_of(at)
+
+
+def test_letters_that_look_wrong_can_be_read_in_another_way(session) -> None:
+    text = "Το αλάτι λιώνει στους 801 βαθμούς."
+    at = session({"a.txt": text.encode("cp1253"), "b.txt": "Salt melts."}, "pages/documents.py")
+    (choice,) = at.selectbox  # none for b.txt, which is certain
+    assert choice.value == "cp1253"
+    choice.set_value("cp1251")
+    run(at)
+    assert text.encode("cp1253").decode("cp1251") in [element.value for element in at.code]
+    click(at, r"Read as cp1251")
+    assert rows(at)["a.txt"] == ("changed", "Read as cp1251, as you said.")
+    assert state_of(at).engine.documents["a.txt"].text == text.encode("cp1253").decode("cp1251")
 
 
 def test_remove_all_asks_first(session) -> None:
