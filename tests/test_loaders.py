@@ -8,10 +8,13 @@ import io
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pypdf import PdfReader, PdfWriter
 from reportlab.pdfgen.canvas import Canvas
 
 from autocontext import loaders
+from autocontext.datatypes import TextEncoding
 from autocontext.errors import LoadError
 
 GERMAN = "Die Größe der Häuser übersteigt die Höhe der Bäume. Für Ärger sorgte das Übermaß an Fußgängern. "
@@ -228,3 +231,66 @@ def test_a_file_that_cannot_be_read_costs_its_own_row_only(make_context):
 def test_wide_text_without_a_byte_order_mark_is_read_and_it_is_told(encoding):
     document = loaders.load("a.txt", "Salt melts at 801 degrees.".encode(encoding))
     assert (document.text, document.notes) == ("Salt melts at 801 degrees.", (f"Read as {encoding} (a guess).",))
+
+
+FERRY = {
+    "ru": "Паром отходит каждое утро в шесть. Он везёт почту и молоко. Собаки едут бесплатно.",
+    "ja": "渡し船は毎朝六時に出ます。郵便と牛乳を運びます。犬は無料です。",
+    "zh": "渡船每天早上六点出发。它运送邮件和牛奶。狗免费乘坐。",
+    "el": "Το πλοίο φεύγει κάθε πρωί στις έξι.",
+    "ar": "تغادر العبارة كل صباح في الساعة السادسة.",
+    "he": "המעבורת יוצאת בכל בוקר בשש.",
+    "ko": "나룻배는 매일 아침 여섯 시에 떠납니다. 우편과 우유를 나릅니다.",
+    "th": "เรือข้ามฟากออกทุกเช้าเวลาหกโมง",
+    "hi": "नौका हर सुबह छह बजे चलती है।",
+    "de": "Die Fähre fährt täglich um sechs Uhr früh. Hunde fahren umsonst.",
+    "cs": "Vlak odjíždí v šest hodin ráno z třetího nástupiště.",
+    "tr": "Vapur her sabah saat altıda kalkar, köpekler ücretsiz biner. Kışın çalışmıyor.",
+    "it": "Il caffè è caldo. La città è più bella di così. Perché no?",
+}
+
+
+@pytest.mark.parametrize("language", FERRY)
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_wide_text_in_every_script_needs_no_mark(language, encoding):
+    document = loaders.load("a.txt", FERRY[language].encode(encoding))
+    assert (document.text, document.encoding.name) == (FERRY[language], encoding)
+
+
+@pytest.mark.parametrize(
+    ("language", "encoding"),
+    [
+        ("ru", "cp1251"), ("ru", "koi8-r"), ("ru", "cp866"), ("ru", "mac_cyrillic"), ("ru", "iso8859_5"),
+        ("ru", "cp855"), ("ja", "shift_jis"), ("ja", "euc_jp"), ("ja", "iso2022_jp"), ("zh", "gb18030"), ("zh", "hz"), ("ko", "euc_kr"),
+        ("ko", "iso2022_kr"), ("ko", "johab"), ("el", "cp1253"), ("el", "iso8859_7"), ("el", "cp737"), ("ar", "cp1256"),
+        ("ar", "iso8859_6"), ("he", "cp1255"), ("he", "iso8859_8"), ("he", "cp862"), ("th", "tis-620"),
+        ("de", "cp1252"), ("de", "cp850"), ("de", "mac_roman"), ("de", "cp273"), ("cs", "cp1250"), ("cs", "iso8859_2"), ("cs", "cp852"),
+        ("tr", "cp1254"), ("it", "cp1252"),
+    ],
+)  # fmt: skip
+def test_old_encodings_are_recognised_and_can_be_changed(language, encoding):
+    document = loaders.load("a.txt", FERRY[language].encode(encoding))
+    assert document.text == FERRY[language]
+    assert document.encoding.source == "guess"
+    assert document.encoding.data == FERRY[language].encode(encoding)
+    assert document.notes == (f"Read as {document.encoding.name} (a guess).",)
+    chosen = loaders.load("a.txt", document.encoding.data, "cp437")
+    assert chosen.encoding == TextEncoding("cp437", "user", document.encoding.data)
+
+
+def test_code_that_looks_a_little_like_a_seven_bit_encoding_stays_as_it_is():
+    text = '(format t "~{~a~^, ~}" list) \\ ~{ab~} \n'
+    assert loaders.load("a.lisp", text.encode()).text == text
+
+
+def test_blocks_of_zeros_in_a_log_do_not_make_it_a_binary():
+    document = loaders.load("a.log", b"Salt melts.\n" + b"\0" * 4096 + b"Water boils.\n")
+    assert document.text.split() == ["Salt", "melts.", "Water", "boils."]
+    assert document.notes == ("4096 control characters replaced by blanks.",)
+
+
+@given(st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1).filter(lambda text: text.strip()))
+def test_utf_8_is_always_read_as_it_is(text):
+    document = loaders.load("a.txt", text.encode())
+    assert document.text == text.removeprefix("\ufeff")
+    assert document.encoding.source in ("plain", "mark")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
+from collections import Counter
 from dataclasses import dataclass
 
 from autocontext.datatypes import EncodingSource, TextEncoding
@@ -39,12 +40,15 @@ _SIGN_IN_WORD = re.compile(
 _CAPITAL_WITHIN = re.compile("[a-z\u00df-\u00f6\u00f8-\u00ff][\u00c0-\u00d6\u00d8-\u00de\u0152\u0160\u0178\u017d]")
 _ALPHABETS = frozenset(("LATIN", "GREEK", "CYRILLIC", "HEBREW", "ARABIC", "THAI"))
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_CONTROL_BYTE = re.compile(b"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA", "IDEOGRAPHIC", "FULLWIDTH", "KATAKANA-HIRAGANA")
 _WORD = re.compile(r"[^\W\d_]+")
 _BAD_BYTES = 0.002  # UTF-8 with a few broken bytes stays UTF-8
 _SURE = 0.5  # below this the detector's own figure says little
 _FEW = 3  # so few letters that are not ASCII tell a detector nothing
 _CANDIDATES = 12
 _SAMPLE = 200_000
+_SHORT_SAMPLE = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +94,10 @@ def decode(name: str, data: bytes, encoding: str | None = None, declared: str | 
         return _guessed(name, data)
     if "\x1b" in text or "~{" in text:  # seven-bit encodings look like ASCII
         seven_bit = _detect(data)
-        if seven_bit.startswith(("iso2022", "hz")):
+        if seven_bit.startswith(("iso2022", "hz")) and _is_east_asian(data, seven_bit):
             return _decoded(data, seven_bit, "guess", (f"Read as {seven_bit} (a guess).",))
-    if len(_CONTROL.findall(text[:_SAMPLE])) * 10 > len(text[:_SAMPLE]) + 100:  # more than a stray one or ten
+    sample = re.sub("\0+", "\0", text[:_SAMPLE])  # a crash leaves blocks of zeros in a log
+    if len(_CONTROL.findall(sample)) * 10 > len(sample) + 100:  # more than a stray one or ten
         raise LoadError(name, NOT_TEXT)
     return Decoded(text, TextEncoding("utf-8", "plain"))
 
@@ -101,12 +106,11 @@ def _as_told(name: str, data: bytes, encoding: str) -> Decoded:
     known = _known(encoding)
     if known is None:
         raise LoadError(name, f"there is no encoding {encoding!r}; utf-8, cp1252 and gb18030 are some")
-    found = _decoded(data, known, "user", (f"Read as {known}, as you said.",))
-    return Decoded(found.text.removeprefix("\ufeff"), found.encoding, found.notes)
+    return _decoded(data, known, "user", (f"Read as {known}, as you said.",))
 
 
 def _decoded(data: bytes, encoding: str, source: EncodingSource, told: tuple[str, ...]) -> Decoded:
-    text = data.decode(encoding, "replace")
+    text = data.decode(encoding, "replace").lstrip("\ufeff")
     bad = text.count("\ufffd")
     kept = data if source in ("guess", "user") else b""
     return Decoded(text, TextEncoding(encoding, source, kept), (*told, *_bad_note(bad)))
@@ -132,7 +136,7 @@ def _detect(data: bytes) -> str:
     found = chardet.detect(data, compat_names=False)
     name, kind = found["encoding"], str(found.get("mime_type") or "text/")
     if name is None:
-        return "" if not kind.startswith("text/") or b"\0" in data else "cp1252"
+        return _utf_16(data) or ("" if not kind.startswith("text/") or b"\0" in data else "cp1252")
     encoding = _known(name) or "cp1252"
     if found["confidence"] >= _SURE:
         return encoding
@@ -148,19 +152,36 @@ def _detect(data: bytes) -> str:
 
 
 def _wide_encoding(data: bytes) -> str | None:
-    """Return the UTF-16 or UTF-32 without a byte order mark that a text of mostly Western letters seems to be in."""
+    """Return the UTF-16 or UTF-32 without a byte order mark that a text with zeros or control bytes seems to be in."""
     sample = data[: _SAMPLE - _SAMPLE % 4]
+    if len(sample) < 2 or not _CONTROL_BYTE.search(sample):
+        return None
     zeros = [sample[first::4].count(0) for first in range(4)]
     quarter = len(sample) // 4
-    if quarter and max(zeros) * 4 >= quarter:
-        if min(zeros[1:]) * 10 >= quarter * 9 and zeros[0] * 10 < quarter:
-            return "utf-32-le"
-        if min(zeros[:3]) * 10 >= quarter * 9 and zeros[3] * 10 < quarter:
-            return "utf-32-be"
+    if quarter and min(zeros[2:]) == quarter and zeros[0] < quarter:
+        return "utf-32-le"
+    if quarter and min(zeros[:2]) == quarter and zeros[3] < quarter:
+        return "utf-32-be"
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
-    if len(sample) < 2 or max(even, odd) * 4 < len(sample) or min(even, odd) * 20 > max(even, odd):
-        return None
-    return "utf-16-le" if odd > even else "utf-16-be"
+    if max(even, odd) * 4 >= len(sample) and min(even, odd) * 20 <= max(even, odd):
+        return "utf-16-le" if odd > even else "utf-16-be"
+    return _utf_16(sample)
+
+
+def _utf_16(data: bytes) -> str | None:
+    """Return the UTF-16 in which nearly all letters are of one script; bytes taken the wrong way are of many."""
+    sample = data[: _SHORT_SAMPLE - len(data) % 2]
+    for encoding in ("utf-16-le", "utf-16-be"):
+        try:
+            text = sample.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        scripts = Counter(unicodedata.name(char, "?").split()[0] for char in text if not char.isascii())
+        scripts["CJK"] = sum(scripts.pop(name, 0) for name in _EAST_ASIAN)
+        script, count = scripts.most_common(1)[0]
+        if script != "?" and count >= 4 and count * 5 >= scripts.total() * 4 and not _CONTROL.search(text):
+            return encoding
+    return None
 
 
 def _known(encoding: str) -> str | None:
@@ -188,6 +209,13 @@ def _is_plausible(text: str) -> bool:
             alphabets = {unicodedata.name(char, "?").split()[0] for char in word} & _ALPHABETS
             mixed += len(alphabets) > 1 or bool(_CAPITAL_WITHIN.search(word))
     return mixed * 5 <= foreign
+
+
+def _is_east_asian(data: bytes, encoding: str) -> bool:
+    try:
+        return sum(1 for char in data.decode(encoding) if char > "\u2fff") >= 3
+    except UnicodeDecodeError:
+        return False
 
 
 def _is_binary(text: str) -> bool:
