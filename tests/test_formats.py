@@ -344,6 +344,12 @@ def test_xml_gives_text_attributes_and_the_way_to_them():
     assert [heading for _, heading, _ in places(document)] == ["c", "c > item"]
 
 
+@pytest.mark.parametrize("encoding", ["shift_jis", "utf-16", "windows-1251", "utf-8"])
+def test_xml_is_read_in_the_encoding_that_it_declares(encoding):
+    text = f'<?xml version="1.0" encoding="{encoding}"?>\n<a><b>Соль 801</b></a>'
+    assert read("a.xml", text.encode(encoding)).text == "b: Соль 801"
+
+
 def test_broken_xml_is_taken_as_it_is_and_it_is_told():
     document = read("a.xml", "<a><b>Salt & water</b>")
     assert (document.text, document.notes) == (

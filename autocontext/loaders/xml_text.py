@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from xml.parsers import expat
 
 from autocontext.datatypes import Document
 from autocontext.loaders import text as plain
 from autocontext.loaders.build import Builder
+from autocontext.loaders.encoding import decode
 from autocontext.loaders.outline import one_line
 
 IS_TEXT = True
@@ -30,6 +33,7 @@ SUFFIXES = (
 _DRAWN = frozenset(
     ("svg", "path", "rect", "circle", "line", "polyline", "polygon", "g", "use", "defs", "style", "script")
 )
+_DECLARED = re.compile(rb"""\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w:.-]+)""")
 _DEEPEST = 8
 _WIDEST = 300
 
@@ -40,26 +44,20 @@ def load(name: str, data: bytes, encoding: str | None = None) -> Document:
     Entities that the file declares are expanded by expat, which stops those that grow without measure; nothing outside
     of the file is ever fetched.
     """
-    if encoding is not None:
-        return plain.load(name, data, encoding)
+    found = _DECLARED.match(data[:300])
+    decoded = decode(name, data, encoding, found.group(1).decode("ascii") if found else None)
     reader = _Reader(Builder(name))
-    parser = expat.ParserCreate()
+    parser = expat.ParserCreate("utf-8")  # whatever it declares: it is decoded by now
     parser.buffer_text = True
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.text
     try:
-        parser.Parse(data, True)
-    except (expat.ExpatError, ValueError, LookupError):
-        document = plain.load(name, data, None, None)
-        return Document(
-            document.name,
-            document.text,
-            document.content_hash,
-            notes=("Not well-formed XML: taken as it is written.", *document.notes),
-            encoding=document.encoding,
-        )
-    return reader.build.document(data)
+        parser.Parse(decoded.text.strip().encode("utf-8", "replace"), True)
+    except expat.ExpatError:
+        document = plain.load(name, data, encoding, found.group(1).decode("ascii") if found else None)
+        return replace(document, notes=("Not well-formed XML: taken as it is written.", *document.notes))
+    return reader.build.document(data, decoded.notes, decoded.encoding)
 
 
 class _Reader:
