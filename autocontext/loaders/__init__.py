@@ -11,6 +11,7 @@ from types import ModuleType
 from autocontext.datatypes import Document
 from autocontext.errors import LoadError
 from autocontext.loaders.base import clean_text, content_hash
+from autocontext.naming import is_hidden
 
 __all__ = ["clean_text", "content_hash", "is_hidden", "load", "suffix_of", "suffixes"]
 
@@ -29,11 +30,6 @@ def suffixes() -> list[str]:
 def suffix_of(name: str) -> str:
     """Return the suffix of a document's name in lower case, with its dot; "" without one."""
     return PurePosixPath(name).suffix.lower()
-
-
-def is_hidden(name: str) -> bool:
-    """Tell whether the file, or a folder that it is in, is a hidden one."""
-    return any(part.startswith(".") for part in name.split("/"))
 
 
 def load(name: str, data: bytes) -> Document:
