@@ -313,7 +313,8 @@ def _open_from_address(state: UiState) -> None:
     id_ = st.query_params.get("collection", "")
     if id_ and id_ != state.collection:
         try:
-            state.open_collection(id_)
+            with st.spinner("Opening the collection…", show_time=True):
+                state.open_collection(id_)
         except AutoContextError as error:
             state.notice = str(error)
 
