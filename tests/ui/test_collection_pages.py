@@ -14,6 +14,7 @@ from autocontext.ui import library as library_module
 from autocontext.ui.library import Library
 from autocontext.ui.local import refusal
 from tests.conftest import ROOT, HashEncoder
+from tests.ui.test_jobs import GatedEncoder
 from tests.ui.test_pages import click, field, go, rows, run, settle, state_of, upload
 
 DOCUMENTS, COLLECTIONS = "pages/documents.py", "pages/collections.py"
@@ -118,6 +119,24 @@ def test_what_another_program_wrote_is_there_at_the_next_click(library: Library,
     program.add("from-outside.txt", b"Cats sleep.")
     program.close()
     assert "from-outside.txt" in rows(run(at))
+
+
+def test_a_reload_in_the_middle_of_indexing_sees_it_go_on(library: Library, kept: str) -> None:
+    library.encoder = encoder = GatedEncoder()
+    before = session(page=DOCUMENTS)
+    state_of(before).open_collection(library.collections.create("Slow"))
+    address = state_of(before).collection
+    state_of(before).index([("c.txt", b"Tea steeps.")])
+    assert encoder.reached.wait(30)
+
+    after = AppTest.from_file(ROOT / "app.py", default_timeout=60)
+    after.query_params["collection"] = address
+    run(after.switch_page(DOCUMENTS))
+
+    assert state_of(after).indexing
+    assert after.get("progress")[0].text.startswith("Read 1 of 1 files, embedded 0 of 1 chunks so far")
+    encoder.gate.set()
+    assert rows(settle(after)) == {"c.txt": ("added", "")}
 
 
 @pytest.mark.parametrize("address", ["../../etc/passwd", "nowhere-1234", "<b>"])
