@@ -176,7 +176,10 @@ def _sync(parsed: argparse.Namespace) -> int:
         if parsed.watch:
             _tell(f"Watching {parsed.folder}; Ctrl+C ends.")
             for _ in changes(parsed.folder, parsed.interval):
-                _sync_once(ac, parsed)
+                try:
+                    _sync_once(ac, parsed)
+                except AutoContextError as error:  # the store is busy, a drive was taken out: the next change may do
+                    _tell(f"autocontext: {error}")
     return 0
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autocontext.errors import LoadError
-from autocontext.naming import label
+from autocontext.naming import is_hidden, label
 
 Signature = frozenset[tuple[str, int, int, int]]
 
@@ -47,9 +47,9 @@ def list_folder(folder: str | Path) -> Listing:
     unread: list[str] = []
     hidden = links = 0
     for entry in _walk(root, unread):
-        hidden += is_hidden_name(entry.name)
-        links += not is_hidden_name(entry.name) and entry.is_symlink()
-        if not is_hidden_name(entry.name) and _is_file(entry):
+        hidden += is_hidden(entry.name)
+        links += not is_hidden(entry.name) and entry.is_symlink()
+        if not is_hidden(entry.name) and _is_file(entry):
             files.append((_name(root, entry.path), Path(entry.path)))
     counted = (
         (hidden, "hidden file or folder", "hidden files and folders"),
@@ -81,7 +81,7 @@ def signature_of(folder: str | Path) -> Signature:
             about = entry.stat(follow_symlinks=False)
         except OSError:
             continue
-        if not is_hidden_name(entry.name) and stat.S_ISREG(about.st_mode):
+        if not is_hidden(entry.name) and stat.S_ISREG(about.st_mode):
             found.append((entry.path, about.st_size, about.st_mtime_ns, about.st_ino))
     return frozenset(found)
 
@@ -108,11 +108,6 @@ def _signature_or_none(folder: str | Path) -> Signature | None:
         return None
 
 
-def is_hidden_name(name: str) -> bool:
-    """Tell whether a file or folder of this name is meant to be seen: not ``.git``, nor a lock file of an office."""
-    return name.startswith((".", "~$"))
-
-
 def _walk(root: Path, unread: list[str]) -> Iterator[os.DirEntry[str]]:
     """Yield all that is in `root` but folders; hidden folders too, but not what is in them."""
     folders = [str(root)]
@@ -125,7 +120,7 @@ def _walk(root: Path, unread: list[str]) -> Iterator[os.DirEntry[str]]:
             unread.append("" if here == str(root) else _name(root, here))
             continue
         for entry in listed:
-            if entry.is_dir(follow_symlinks=False) and not is_hidden_name(entry.name):
+            if entry.is_dir(follow_symlinks=False) and not is_hidden(entry.name):
                 folders.append(entry.path)
             else:
                 yield entry

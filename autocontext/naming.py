@@ -30,6 +30,11 @@ def label(name: str) -> str:
     return clean if clean.strip() else "unnamed"
 
 
+def is_hidden(name: str) -> bool:
+    """Tell whether a file, or a folder that it is in, is not meant to be seen: ``.git``, or an office's lock file."""
+    return any(part.startswith((".", "~$")) for part in name.split("/"))
+
+
 def relative(name: str) -> str:
     r"""Return the name that a browser sent as a relative path with ``/`` that leads nowhere up.
 

@@ -67,11 +67,17 @@ class FolderMachine(RuleBasedStateMachine):
         settings = Settings(chunking=ChunkOptions(sentences=1))
         return AutoContext(settings, self.encoder, self.place / "notes.db", self.cache)
 
-    @rule(name=NAMES, text=TEXTS)
-    def write(self, name: str, text: str) -> None:
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    @rule(files=st.dictionaries(NAMES, TEXTS, min_size=1))
+    def write(self, files: dict[str, str]) -> None:
+        for name, text in files.items():
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    @rule(files=st.dictionaries(NAMES, TEXTS, min_size=1))
+    def write_and_sync(self, files: dict[str, str]) -> None:
+        self.write(files)
+        self.sync()
 
     @rule(name=NAMES)
     def delete(self, name: str) -> None:
@@ -162,6 +168,7 @@ class FolderMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "ac"):
+            self.sync()
             self.ac.close()
             if isinstance(self.cache, VectorFile):
                 self.cache.close()
@@ -170,5 +177,5 @@ class FolderMachine(RuleBasedStateMachine):
 
 TestFolder = FolderMachine.TestCase
 TestFolder.settings = settings(
-    max_examples=40, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=80, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )

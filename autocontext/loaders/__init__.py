@@ -16,7 +16,8 @@ from autocontext.datatypes import Document
 from autocontext.errors import KindError, LoadError
 from autocontext.loaders import sniff
 from autocontext.loaders.archive import Source, content, expand, size_of, unpacked
-from autocontext.loaders.base import MAX_TEXT, clean_text, content_hash, is_hidden
+from autocontext.loaders.base import MAX_TEXT, clean_text, content_hash
+from autocontext.naming import is_hidden
 
 __all__ = [
     "KINDS",

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autocontext.errors import LoadError
-from autocontext.loaders.base import is_hidden
+from autocontext.naming import is_hidden
 
 MAX_MEMBERS = 5_000
 MAX_MEMBER = 100_000_000

@@ -16,11 +16,6 @@ def content_hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def is_hidden(name: str) -> bool:
-    """Tell whether the file, or a folder that it is in, is a hidden one."""
-    return any(part.startswith(".") for part in name.split("/"))
-
-
 def clean_text(text: str) -> tuple[str, int]:
     r"""Return `text` with ``\n`` line ends and each unsafe character replaced by a blank, and how many there were."""
     if "\r" in text:

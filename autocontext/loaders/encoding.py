@@ -158,9 +158,9 @@ def _wide_encoding(data: bytes) -> str | None:
         return None
     zeros = [sample[first::4].count(0) for first in range(4)]
     quarter = len(sample) // 4
-    if quarter and min(zeros[2:]) == quarter and zeros[0] < quarter:
+    if len(sample) % 4 == 0 and min(zeros[2:]) == quarter > zeros[0]:
         return "utf-32-le"
-    if quarter and min(zeros[:2]) == quarter and zeros[3] < quarter:
+    if len(sample) % 4 == 0 and min(zeros[:2]) == quarter > zeros[3]:
         return "utf-32-be"
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
     if max(even, odd) * 4 >= len(sample) and min(even, odd) * 20 <= max(even, odd):
@@ -219,4 +219,4 @@ def _is_east_asian(data: bytes, encoding: str) -> bool:
 
 
 def _is_binary(text: str) -> bool:
-    return len(_CONTROL.findall(text)) * 50 > len(text) + 50
+    return (len(_CONTROL.findall(text)) + text.count("\ufffd")) * 50 > len(text) + 50

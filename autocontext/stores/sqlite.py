@@ -71,6 +71,8 @@ def _told(method: Callable[Concatenate[SQLiteStore, P], R]) -> Callable[Concaten
             try:
                 return method(self, *args, **kwargs)
             except sqlite3.Error as error:
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+                    self._empty_log()  # its room is enough to remove something
                 raise StoreError(sentence_of(error, self.path)) from error
 
     return wrapper

@@ -74,7 +74,8 @@ def _name_form(key: str, verb: str, name: str, act: Callable[[str], object], lab
 def _do(act: Callable[[], object]) -> None:
     """Do it and draw the page again; a failure is said where the button is."""
     try:
-        act()
+        with st.spinner("One moment…", show_time=True):
+            act()
     except AutoContextError as error:
         st.error(plain(str(error)), icon=":material/error:")
     else:

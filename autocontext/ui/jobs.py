@@ -72,7 +72,7 @@ class IndexJob:
         self.label, self.done, self.total = label, done, total
         if label == "Embedding":
             self.chunks = (done, total)
-        else:
+        elif label == "Reading":
             self.files = (done, total)
 
     @property

@@ -24,8 +24,7 @@ from autocontext.datatypes import Chunk, FileReport, ModelOptions, Prompt, Repor
 from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError
 from autocontext.folders import Signature, signature_of
-from autocontext.loaders import is_hidden
-from autocontext.naming import relative
+from autocontext.naming import is_hidden, relative
 from autocontext.ui.jobs import AnswerJob, IndexJob
 from autocontext.ui.library import library
 
@@ -105,13 +104,14 @@ class UiState:
         if not self.collection:
             return
         try:
-            self.engine.refresh()
+            is_other = self.engine.refresh()
             self.collection_name = library().collections.name(self.collection)
         except AutoContextError as error:
             self.close_collection()
             self.notice = str(error)
             return
-        if not self.indexing and {n for n, row in self.files.items() if row.n_chunks} != set(self.engine.documents):
+        is_other = is_other or {n for n, row in self.files.items() if row.n_chunks} != set(self.engine.documents)
+        if is_other and not self.indexing:
             self.files = _rows_of(self.engine)
 
     def keep_settings(self) -> None:
@@ -321,7 +321,8 @@ def _open_from_address(state: UiState) -> None:
     id_ = st.query_params.get("collection", "")
     if id_ and id_ != state.collection:
         try:
-            state.open_collection(id_)
+            with st.spinner("Opening the collection…", show_time=True):
+                state.open_collection(id_)
         except AutoContextError as error:
             state.notice = str(error)
 
