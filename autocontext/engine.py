@@ -363,8 +363,8 @@ class AutoContext:
         """Write the whole collection with its settings into an empty store; this one goes on as it was."""
         with self._writing:
             encoder, entries = self._encoder, self._snapshot.entries
-            hashes = set(self._snapshot.hashes)
-            rows = {text_hash: row for text_hash, row in self._vectors.items() if text_hash in hashes}
+            hashes = [text_hash for text_hash in self._snapshot.hashes if text_hash in self._vectors]
+            rows = {text_hash: self._vectors[text_hash] for text_hash in hashes}
             kept = (_kept(entry, self.original(name)) for name, entry in entries.items())
             store.save(kept, encoder.name if encoder is not None else "", rows)
             unread = [[row.name, row.status, row.reason] for row in self.unread[:_MAX_UNREAD]]

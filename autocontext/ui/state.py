@@ -49,6 +49,8 @@ class UiState:
         A sentence to show once, on the next run.
     problem
         Why there is no prompt for the question, or "".
+    drawn_empty
+        Whether the page was last drawn without any document.
     uploads
         How often the upload widgets were emptied: a new number is a new, empty widget.
     """
@@ -72,6 +74,7 @@ class UiState:
     api_key: str = field(default="", repr=False)
     answer_tokens: int = 512
     watching: bool = False
+    drawn_empty: bool = True
     _left_alone: int = 0
     _signatures: dict[str, Signature] = field(default_factory=dict)
     _searched: tuple[str, int, int] | None = None

@@ -139,6 +139,31 @@ def test_a_reload_in_the_middle_of_indexing_sees_it_go_on(library: Library, kept
     assert rows(settle(after)) == {"c.txt": ("added", "")}
 
 
+def test_the_first_documents_can_be_asked_while_the_others_come(library: Library) -> None:
+    class Pausing(GatedEncoder):
+        def encode(self, texts):
+            is_early = self.texts_encoded < 150 or texts == ["first note"]
+            return HashEncoder.encode(self, texts) if is_early else super().encode(texts)
+
+    library.encoder = encoder = Pausing()
+    at = session()
+    files = [(f"n{n}.txt", f"This is the first note {n}.".encode()) for n in range(400)]
+    state_of(at).index(files)
+    assert encoder.reached.wait(30)
+
+    run(at)
+
+    assert "can be asked already" in at.get("progress")[0].text
+    field(at, "Question").set_value("first note")
+    next(button for button in at.button if button.label == "Find passages").click()
+    run(at)
+    assert state_of(at).indexing
+    assert state_of(at).prompt.evidence
+    encoder.gate.set()
+    settle(at)
+    assert len(state_of(at).engine.documents) == 400
+
+
 @pytest.mark.parametrize("address", ["../../etc/passwd", "nowhere-1234", "<b>"])
 def test_an_address_that_names_no_collection_is_said_and_dropped(address: str) -> None:
     at = session(address)
