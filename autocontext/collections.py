@@ -162,7 +162,7 @@ class Collections:
                 name, settings_text = import_collection(foreign, store)
                 settings, _ = settings_from_json(settings_text)
                 store.put("settings", settings_to_json(replace(settings, encoder=EncoderOptions())))
-                wanted = (name or label(file_name).rpartition("/")[2].removesuffix(SUFFIX)).strip()[:MAX_NAME]
+                wanted = label(name or file_name.rpartition("/")[2].removesuffix(SUFFIX)).strip()[:MAX_NAME]
                 store.put("name", self._unused_name(wanted or "Imported"))
         return id_
 

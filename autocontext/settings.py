@@ -166,7 +166,7 @@ def settings_from_json(text: str) -> tuple[Settings, tuple[str, ...]]:
     """
     try:
         known, bad = known_fields(Settings, json.loads(text))
-    except ValueError:
+    except (ValueError, RecursionError):  # the text may come from anybody
         known, bad = {}, ["of this collection"]
     settings = Settings()
     for name, value in known.items():

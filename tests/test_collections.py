@@ -183,6 +183,7 @@ def changed_by(data: bytes, tmp_path, *statements: str) -> bytes:
         "update documents set extra = 'no json'",
         "update documents set extra = '{\"page_starts\": [9999]}'",
         "update documents set extra = '{\"page_starts\": [3, 1]}'",
+        f"update documents set extra = '{'[' * 100_000}'",
         "update models set dim = -1",
         "update models set dim = 'many'",
     ],
@@ -257,7 +258,7 @@ def test_settings_come_back_and_what_is_unknown_is_told():
     back, told = settings_from_json(json.dumps(odd))
     assert back == Settings(max_tokens=500)
     assert {sentence.split()[2] for sentence in told} == {"num_results", "taste", "chunking", "candidates"}
-    for nonsense in ("", "[]", "{", "null"):
+    for nonsense in ("", "[]", "{", "null", "[" * 100_000):
         assert settings_from_json(nonsense)[0] == Settings()
 
 

@@ -95,7 +95,7 @@ def _document(name: object, content_hash: object, text: object, extra: object) -
     try:
         fields, _ = known_fields(Document, json.loads(extra))
         document = replace(Document(label(name), text, content_hash), **{**fields, "name": label(name)})
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise StoreError(_DAMAGED) from error
     starts = document.page_starts
     if document.text != text or list(starts) != sorted(starts) or any(not 0 <= start <= len(text) for start in starts):
