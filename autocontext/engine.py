@@ -160,6 +160,8 @@ class AutoContext:
             report = self._index(batch, frozenset(gone), progress, should_stop)
             stopped = report.error is not None or (should_stop is not None and should_stop())
             rows = [*report, *(self.remove_many(gone) if gone and not stopped else ())]
+            if found:
+                self.forget_unread(n for n in self._unread if n.startswith(f"{prefix}/") and n not in found)
             notes = [*report.notes, *listing.notes]
             if is_new and others:
                 notes.append(f"{len(others):,} documents named {prefix}/... were added in another way; they stay.")
@@ -261,7 +263,7 @@ class AutoContext:
     def forget_unread(self, names: Iterable[str]) -> None:
         """Say nothing more of these files, that could not be read."""
         with self._writing:
-            self._note_unread(Report([FileReport(name, "removed") for name in map(label, names)]))
+            self._note_unread(Report([FileReport(label(name), "removed") for name in list(names)]))
 
     def _embed_entries(
         self, entries: Sequence[Entry], tell: Callable[[int], None], stop: Callable[[], bool]

@@ -316,6 +316,20 @@ def test_what_could_not_be_read_is_remembered_until_it_can(make_context, tmp_pat
     assert [row.name for row in again.unread] == ["a.pdf"]
 
 
+def test_a_file_that_could_not_be_read_and_is_gone_is_forgotten(make_context, tmp_path):
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "a.txt").write_bytes(SALT)
+    (root / "b.pdf").write_bytes(b"no pdf")
+    ac = make_context()
+    ac.add("other.exe", b"")
+    ac.add_folder(root)
+    assert [row.name for row in ac.unread] == ["notes/b.pdf", "other.exe"]
+    (root / "b.pdf").unlink()
+    assert ac.add_folder(root).summary == "1 unchanged"
+    assert [row.name for row in ac.unread] == ["other.exe"]
+
+
 # --- originals ---
 
 

@@ -182,6 +182,8 @@ class UiState:
         self.index_job = None
         report = job.report or Report()
         self._take(report)
+        present = {*self.engine.documents, *(row.name for row in self.engine.unread)}
+        self.files = {name: row for name, row in self.files.items() if name in present}
         hidden = f"{self._left_alone:,} hidden files left alone." if self._left_alone else ""
         ending = str(report.error or "")
         said = [f"Done: {report.summary}." if report or job.error is None else "", hidden, *report.notes, ending]
