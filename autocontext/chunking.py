@@ -6,10 +6,16 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 from autocontext.datatypes import Chunk, Document
 from autocontext.sentences import sentence_spans
 from autocontext.settings import ChunkOptions
+
+if TYPE_CHECKING:
+    from budoux import Parser
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 Span = tuple[int, int]
@@ -17,6 +23,13 @@ Span = tuple[int, int]
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]++(\S.*)$", re.M)
 _ATOM = re.compile(r"\S{1,40}\s{0,40}|\s{1,40}")
 _CLAUSE_END = tuple(",;:、，；：)）\u2014")
+_UNSPACED = (
+    ("th", re.compile("[\u0e00-\u0e7f]")),
+    ("ja", re.compile("[\u3041-\u30ff]")),
+    ("zh", re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")),
+)
+_CUT_CONTEXT = 30  # characters on both sides that a word boundary is found from
+_LONGEST_TITLE, _LONGEST_CONTEXT = 150, 300  # characters
 _CHARACTERS_A_TOKEN = 8  # a word of 101 letters is one unknown token to BERT: bounded by characters as well
 
 
@@ -38,35 +51,38 @@ def chunk_text(text: str, chunk_size: int = 3) -> list[str]:
     >>> chunk_text("One. Two. Three. Four.", chunk_size=3)
     ['One. Two. Three.', 'Four.']
     """
-    return [text[start:end] for start, end in chunk_spans(text, ChunkOptions(sentences=chunk_size))]
+    return [text[start:end] for start, end in chunk_spans(text, ChunkOptions(sentences=chunk_size, sentence_tokens=0))]
 
 
 def chunk_spans(
     text: str, options: ChunkOptions, count_tokens: CountTokens = estimate_tokens, breaks: Sequence[int] = ()
 ) -> list[Span]:
-    """Return ``(start, end)`` of the chunks of `text`, in order and without overlap.
+    """Return ``(start, end)`` of the chunks of `text`, in order.
 
-    A chunk holds at most ``options.sentences`` sentences and ``options.max_tokens`` tokens. A heading begins a new
-    chunk, and so does the first sentence after each offset of `breaks` (ascending). A sentence that is too long alone
-    is cut at a line end, else after a clause, else between words.
+    A chunk holds ``options.sentences`` sentences, more where they are short (``options.sentence_tokens``), and at most
+    ``options.max_tokens`` tokens. A heading begins a new chunk, and so does the first sentence after each offset of
+    `breaks` (ascending). A sentence that is too long alone is cut at a line end, else after a clause, else between
+    words. Chunks overlap by ``options.overlap`` sentences, but not over a heading or a break, nor where it would make
+    them too long.
     """
     limit = options.max_tokens
     chunks: list[Span] = []
-    held: list[Span] = []
-    tokens = 0
+    held: list[tuple[int, int, int]] = []  # start, end, tokens with the gap before
     gaps: dict[str, int] = {}
     for start, end, size, heading in _sized_sentences(text, limit, count_tokens):
-        begins = heading and any(not _HEADING.match(text[a:b]) for a, b in held)
+        begins = heading and any(not _HEADING.match(text[a:b]) for a, b, _ in held)
         begins = begins or (bool(held) and bisect_right(breaks, start) > bisect_right(breaks, held[-1][0]))
         between = text[held[-1][1] : start] if held else ""
         if between not in gaps:  # blank lines are nothing to most encoders, but not to every counter
             gaps[between] = count_tokens([between])[0] if len(between) > 1 else 0
-        size_between = gaps[between]
-        if held and (begins or len(held) >= options.sentences or tokens + size_between + size > limit):
+        size += gaps[between]
+        tokens = sum(size for *_, size in held)
+        full = len(held) >= options.sentences and tokens >= options.sentences * options.sentence_tokens
+        if held and (begins or full or tokens + size > limit):
             chunks.append((held[0][0], held[-1][1]))
-            held, tokens, size_between = [], 0, 0
-        held.append((start, end))
-        tokens += size_between + size
+            kept = held[-options.overlap :] if full and options.overlap and not begins else []
+            held = kept if sum(size for *_, size in kept) + size <= limit else []
+        held.append((start, end, size))
     if held:
         chunks.append((held[0][0], held[-1][1]))
     return chunks
@@ -98,6 +114,37 @@ def chunk_document(
             )
         )
     return tuple(chunks)
+
+
+def index_text(document: Document, chunk: Chunk) -> str:
+    r"""Return what a chunk is found by: its text, then the document's title and the headings above it.
+
+    Questions name their subject ("Fiverr's policy on refunds"), the passages under its heading often do not. The
+    context comes last: where an encoder cuts what is too long, it is that and never the passage.
+
+    Examples
+    --------
+    >>> salt = Document("a.md", "# Salt\n\n## Uses\n\nIt melts ice.", "")
+    >>> index_text(salt, Chunk(0, "a.md", "It melts ice.", 17, 30, 5, heading="Salt > Uses"))
+    'It melts ice.\nSalt > Uses'
+    """
+    title = document_title(document)
+    context = chunk.heading if chunk.heading.startswith(title) else " > ".join(filter(None, (title, chunk.heading)))
+    last = context.rpartition(" > ")[2]
+    if chunk.text.lstrip("# ").startswith(last):  # the chunk begins with its own title or heading
+        context = context[: len(context) - len(last)].removesuffix(" > ")
+    return f"{chunk.text}\n{context[-_LONGEST_CONTEXT:]}" if context else chunk.text
+
+
+def document_title(document: Document) -> str:
+    """Return the first line if it stands alone, else what the file's name says; "" if that is only a number or code."""
+    first, blank, _ = document.text.lstrip("\ufeff \n").partition("\n\n")
+    title = first.strip().lstrip("# ")
+    if blank and title and "\n" not in title and len(title) <= _LONGEST_TITLE:
+        return title
+    words = re.findall(r"[^\W_]+", PurePosixPath(document.name).stem)
+    letters = sum(len(word) for word in words if word.isalpha() and len(word) > 2)
+    return " ".join(words) if letters * 2 >= sum(map(len, words)) else ""
 
 
 def _sized_sentences(text: str, limit: int, count_tokens: CountTokens) -> Iterator[tuple[int, int, int, bool]]:
@@ -135,11 +182,53 @@ def _pieces(text: str, start: int, end: int, limit: int, count_tokens: CountToke
             last += 1
         if last < len(atoms):
             last = _best_cut(text, atoms, first, last)
-        a, b = atoms[first][0], atoms[last - 1][1]
-        piece = text[a:b]
-        if piece.strip():
-            yield a + len(piece) - len(piece.lstrip()), a + len(piece.rstrip()), sum(sizes[first:last])
+            (a, b), word = atoms[last - 1], _word_start(text, *atoms[last - 1])
+            if a < word < b:  # the beginning of a word that the cut would split goes to the next piece
+                sizes[last - 1] = count_tokens([text[word:b]])[0]
+                yield from _stripped(text, atoms[first][0], word, sum(sizes[first:last]))
+                atoms[last - 1] = (word, b)
+                first = last - 1
+                continue
+        yield from _stripped(text, atoms[first][0], atoms[last - 1][1], sum(sizes[first:last]))
         first = last
+
+
+def _stripped(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int, int]]:
+    piece = text[start:end]
+    if piece.strip():
+        yield start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip()), size
+
+
+def _word_start(text: str, start: int, end: int) -> int:
+    """Return where the word begins that a cut at `end` would split, in scripts without blanks; else `end`.
+
+    By BudouX, whose models know where lines may break: only a few characters around the cut are looked at.
+    """
+    script = next(
+        (name for name, pattern in _UNSPACED if pattern.match(text, end - 1) and pattern.match(text, end)), ""
+    )
+    if not script:
+        return end
+    first = max(0, start - _CUT_CONTEXT)
+    position, best = first, start
+    for word in _line_breaker(script).parse(text[first : end + _CUT_CONTEXT]):
+        position += len(word)
+        if position > end:
+            break
+        best = position
+    return best
+
+
+@cache
+def _line_breaker(script: str) -> Parser:
+    import budoux
+
+    loaders = {
+        "th": budoux.load_default_thai_parser,
+        "ja": budoux.load_default_japanese_parser,
+        "zh": budoux.load_default_simplified_chinese_parser,
+    }
+    return loaders[script]()
 
 
 def _atoms(text: str, start: int, end: int, longest: int = 80) -> Iterator[Span]:

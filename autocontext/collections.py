@@ -14,7 +14,6 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from urllib.parse import quote
 
 from autocontext.engine import AutoContext
 from autocontext.errors import SettingsError, StoreError
@@ -163,7 +162,7 @@ class Collections:
                 name, settings_text = import_collection(foreign, store)
                 settings, _ = settings_from_json(settings_text)
                 store.put("settings", settings_to_json(replace(settings, encoder=EncoderOptions())))
-                wanted = (name or label(file_name).rpartition("/")[2].removesuffix(SUFFIX)).strip()[:MAX_NAME]
+                wanted = label(name or file_name.rpartition("/")[2].removesuffix(SUFFIX)).strip()[:MAX_NAME]
                 store.put("name", self._unused_name(wanted or "Imported"))
         return id_
 
@@ -222,7 +221,7 @@ def _describe(path: Path) -> CollectionInfo:
     log = Path(f"{path}-wal")
     megabytes = (path.stat().st_size + (log.stat().st_size if log.is_file() else 0)) / 1e6
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=2)) as file:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=2)) as file:
             row = file.execute("select value from meta where key = 'name'").fetchone()
             (count,) = file.execute("select count(*) from documents").fetchone()
         return CollectionInfo(path.stem, label(str(row[0])) if row else path.stem, count, megabytes)

@@ -19,7 +19,16 @@ import numpy as np
 from autocontext import loaders, retrievers
 from autocontext.answer import Answer, fit_context
 from autocontext.chunking import CountTokens, chunk_document, estimate_tokens
-from autocontext.datatypes import Chunk, Document, Evidence, FileReport, ModelOptions, Prompt, Report
+from autocontext.datatypes import (
+    Chunk,
+    Document,
+    Evidence,
+    FileReport,
+    ModelOptions,
+    Prompt,
+    Report,
+    Support,
+)
 from autocontext.encoders import SentenceTransformerEncoder, default_encoder
 from autocontext.errors import EncoderError, LoadError, SettingsError
 from autocontext.folders import folder_path, list_folder
@@ -29,11 +38,14 @@ from autocontext.naming import label
 from autocontext.prompt import TEMPLATES, build_prompt
 from autocontext.protocols import Encoder, Kept, ReadingEncoder, Retriever, Store, VectorCache, Vectors
 from autocontext.retrievers.base import Corpus
-from autocontext.retrievers.bm25 import BM25Index
+from autocontext.retrievers.bm25 import PassageIndex
+from autocontext.retrievers.dense import DenseRetriever
+from autocontext.sentences import split_into_sentences
 from autocontext.settings import EncoderOptions, Settings, settings_to_json
 from autocontext.snapshot import Entry, Snapshot
+from autocontext.stemming import question_terms
 from autocontext.stores.sqlite import SQLiteStore
-from autocontext.support import judge
+from autocontext.support import LOOKED_AT, judge
 from autocontext.tokenizing import content_words, tokenize, word_spans
 from autocontext.tokens import count_tokens
 from autocontext.versions import tokenizer_version
@@ -183,6 +195,8 @@ class AutoContext:
             report = self._index(batch, frozenset(gone), progress, should_stop)
             stopped = report.error is not None or (should_stop is not None and should_stop())
             rows = [*report, *(self.remove_many(gone) if gone and not stopped else ())]
+            if found:
+                self.forget_unread(n for n in self._unread if n.startswith(f"{prefix}/") and n not in found)
             notes = [*report.notes, *listing.notes]
             if is_new and others:
                 notes.append(f"{len(others):,} documents named {prefix}/... were added in another way; they stay.")
@@ -292,13 +306,13 @@ class AutoContext:
     def forget_unread(self, names: Iterable[str]) -> None:
         """Say nothing more of these files, that could not be read."""
         with self._writing:
-            self._note_unread(Report([FileReport(name, "removed") for name in map(label, names)]))
+            self._note_unread(Report([FileReport(label(name), "removed") for name in list(names)]))
 
     def _embed_entries(
         self, entries: Sequence[Entry], tell: Callable[[int], None], stop: Callable[[], bool]
     ) -> list[Entry]:
         """Embed these documents' chunks and return those that are complete: all of them, unless it was stopped."""
-        pairs = [pair for entry in entries for pair in zip(entry.hashes, entry.chunks, strict=True)]
+        pairs = [pair for entry in entries for pair in zip(entry.hashes, entry.texts, strict=True)]
         if self._embed(pairs, tell, stop):
             return list(entries)
         return [entry for entry in entries if self._vectors.keys() >= set(entry.hashes)]
@@ -394,8 +408,8 @@ class AutoContext:
         """Write the whole collection with its settings into an empty store; this one goes on as it was."""
         with self._writing:
             encoder, entries = self._encoder, self._snapshot.entries
-            hashes = set(self._snapshot.hashes)
-            rows = {text_hash: row for text_hash, row in self._vectors.items() if text_hash in hashes}
+            hashes = [text_hash for text_hash in self._snapshot.hashes if text_hash in self._vectors]
+            rows = {text_hash: self._vectors[text_hash] for text_hash in hashes}
             kept = (_kept(entry, self.original(name)) for name, entry in entries.items())
             store.save(kept, encoder.name if encoder is not None else "", rows)
             unread = [[row.name, row.status, row.reason] for row in self.unread[:_MAX_UNREAD]]
@@ -467,14 +481,7 @@ class AutoContext:
         near = [
             item for n, item in enumerate(found) if n < wanted or any(hit.rank <= wanted for hit in item.hits.values())
         ]
-        index = self._bm25(snapshot)
-        support = judge(
-            question,
-            found,
-            document_frequency=index.document_frequency,
-            n_chunks=index.corpus_size,
-            trust=self._retriever(snapshot, "dense").trust(question) if found and "dense" in self.retrievers else 0.0,
-        )
+        support = self._judge(snapshot, question, found)
         return build_prompt(
             question,
             near,
@@ -515,13 +522,14 @@ class AutoContext:
         given = replace(given, model=model, api_base=api_base or given.api_base, api_key=api_key or given.api_key)
         return Answer(prompt, fit_context(prompt, given))
 
-    @staticmethod
-    def matched_spans(question: str, text: str) -> list[tuple[int, int]]:
+    def matched_spans(self, question: str, text: str) -> list[tuple[int, int]]:
         """Return where `text` holds content words of the question, as ascending offsets without overlap."""
-        wanted = set(content_words(tokenize(question)))
+        languages = sorted(set(self._snapshot.languages.values()))
+        words = content_words(tokenize(question))
+        wanted = {term for terms in question_terms(words, languages, question) for term in terms}
         merged: list[tuple[int, int]] = []
         for start, end, tokens in word_spans(text):
-            if wanted.isdisjoint(tokens):
+            if not any(wanted.intersection(terms) for terms in question_terms(tokens, languages)):
                 continue
             if merged and start <= merged[-1][1]:  # pairs of an unspaced script overlap
                 start, end = merged.pop()[0], end
@@ -535,7 +543,7 @@ class AutoContext:
             encoder.warm_up()
         snapshot = self._snapshot
         if progress is not None and encoder is not None and snapshot.chunks:
-            pairs, total = list(zip(snapshot.hashes, snapshot.chunks, strict=True)), len(snapshot.chunks)
+            pairs, total = list(zip(snapshot.hashes, snapshot.texts, strict=True)), len(snapshot.chunks)
             self._embed(pairs, lambda done: progress("Embedding", done, total), lambda: False)
         if snapshot.chunks:
             for name in self.retrievers:
@@ -607,7 +615,11 @@ class AutoContext:
     @property
     def _chunking_signature(self) -> str:
         _, limit, counter = self._counting
-        return f"{self.settings.chunking.sentences} sentences, {limit} tokens of {counter}"
+        options = self.settings.chunking
+        return (
+            f"{options.sentences} sentences of {options.sentence_tokens} tokens, overlap {options.overlap}, "
+            f"at most {limit} tokens of {counter}"
+        )
 
     def _chunk(self, document: Document) -> tuple[Chunk, ...]:
         count, limit, _ = self._counting
@@ -633,14 +645,12 @@ class AutoContext:
         """The encoder if a retriever uses it."""
         return self._found_encoder if "dense" in self.settings.retrievers else None
 
-    def _embed(
-        self, texts: Sequence[tuple[bytes, Chunk]], tell: Callable[[int], None], stop: Callable[[], bool]
-    ) -> bool:
+    def _embed(self, texts: Sequence[tuple[bytes, str]], tell: Callable[[int], None], stop: Callable[[], bool]) -> bool:
         """Get a vector of each text, from memory, the store, the cache, or the encoder; False if it was stopped."""
         encoder = self._encoder
         if encoder is None:
             return True
-        missing = {text_hash: chunk.text for text_hash, chunk in texts if text_hash not in self._vectors}
+        missing = {text_hash: text for text_hash, text in texts if text_hash not in self._vectors}
         if missing and self._store is not None:
             missing = self._without_known(missing, self._store.vectors(encoder.name, list(missing)))
         if missing and self._cache is not None:
@@ -673,14 +683,34 @@ class AutoContext:
         encoder = self._encoder if name == "dense" else None
         vectors: Vectors | None = None
         if encoder is not None:
-            self._embed(list(zip(snapshot.hashes, snapshot.chunks, strict=True)), lambda _done: None, lambda: False)
+            self._embed(list(zip(snapshot.hashes, snapshot.texts, strict=True)), lambda _done: None, lambda: False)
             rows = [self._vectors[text_hash] for text_hash in snapshot.hashes]
             vectors = np.stack(rows) if rows else encoder.encode([])
-        return Corpus(snapshot.chunks, self.settings, encoder, vectors)
+        return Corpus(snapshot.chunks, self.settings, encoder, vectors, snapshot.texts, snapshot.languages)
 
-    def _bm25(self, snapshot: Snapshot) -> BM25Index:
+    def _bm25(self, snapshot: Snapshot) -> PassageIndex:
         """Return the words' statistics, which the verdict needs even where BM25 is not a retriever in use."""
         return self._retriever(snapshot, "bm25").index  # type: ignore[attr-defined, no-any-return]
+
+    def _judge(self, snapshot: Snapshot, question: str, found: Sequence[Evidence]) -> Support:
+        words = self._bm25(snapshot)
+        trust, closeness = 0.0, list[float]()
+        if found and "dense" in self.retrievers:
+            dense = self._retriever(snapshot, "dense")
+            trust = dense.trust(question)
+            if trust > 0 and isinstance(dense, DenseRetriever):
+                best = {item.chunk.number: item.chunk.text for item in found[:LOOKED_AT]}
+                closeness = dense.closeness(question, {n: split_into_sentences(text) for n, text in best.items()})
+        return judge(
+            question,
+            found,
+            closeness=closeness,
+            coverage=words.coverage(question),
+            word_frequency=words.word_frequency,
+            n_chunks=words.corpus_size,
+            languages=snapshot.languages,
+            trust=trust,
+        )
 
     def _search(self, snapshot: Snapshot, question: str, num_results: int) -> list[Evidence]:
         if num_results < 1:

@@ -13,7 +13,7 @@ from autocontext.settings import FusionMethod
 RRF_CONSTANT = 60
 # What is left of a weight when the retriever cannot read the question: enough to rank what nobody else found, too
 # little to overrule the other.
-_LEAST_TRUST = 0.05
+_LEAST_TRUST = 0.01
 
 
 def reciprocal_rank_fusion(
@@ -107,7 +107,7 @@ def fuse(
     weights
         By retriever, 0 or more; a missing one counts as 1, 0 removes the retriever.
     trust
-        By retriever, 0 to 1: how far it can judge this question. It scales the weight, down to a twentieth.
+        By retriever, 0 to 1: how far it can judge this question. It scales the weight, down to a hundredth.
     depth
         How many hits each retriever was asked for: one that returned fewer has no others to give.
 

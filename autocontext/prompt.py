@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from autocontext.datatypes import Evidence, LeftOut, Prompt, PromptPart, Support
+from autocontext.duplicates import repeats
 from autocontext.errors import BudgetError, SettingsError
 
 CONTEXT_START, CONTEXT_END, SEPARATOR = "--- CONTEXT ---", "--- END CONTEXT ---", "---"
@@ -110,11 +111,12 @@ def build_prompt(
     taken: list[Evidence] = []
     left_out: list[LeftOut] = []
     for item in evidence:
-        same = next((n for n, other in enumerate(taken, start=1) if other.chunk.text == item.chunk.text), None)
+        same = next((n for n, other in enumerate(taken, start=1) if repeats(item.chunk.text, other.chunk.text)), None)
         block = _block(item, len(taken) + 1 if form.labelled else None)
         cost = count_tokens(block)
         if same is not None:
-            left_out.append(LeftOut(item, f"the same text as passage {same}"))
+            equal = item.chunk.text == taken[same - 1].chunk.text
+            left_out.append(LeftOut(item, f"{'' if equal else 'nearly '}the same text as passage {same}"))
         elif len(taken) >= max_chunks:
             left_out.append(LeftOut(item, f"below the best {max_chunks}"))
         elif cost > free:

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 
+from autocontext.chunking import index_text
 from autocontext.datatypes import Chunk, Document
 from autocontext.protocols import Retriever
+from autocontext.stemming import detect_language
 
 
 @dataclass(frozen=True)
@@ -20,9 +22,19 @@ class Entry:
     chunks: tuple[Chunk, ...]  # numbered from 0 within the document, or all 0
 
     @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """What each chunk is indexed by and embedded from."""
+        return tuple(index_text(self.document, chunk) for chunk in self.chunks)
+
+    @cached_property
     def hashes(self) -> tuple[bytes, ...]:
-        """SHA-256 of each chunk's text: what its vector is kept under."""
-        return tuple(hashlib.sha256(chunk.text.encode("utf-8")).digest() for chunk in self.chunks)
+        """SHA-256 of each of these texts: what its vector is kept under."""
+        return tuple(hashlib.sha256(text.encode("utf-8")).digest() for text in self.texts)
+
+    @cached_property
+    def language(self) -> str:
+        """ISO 639 code of the document's language; "" where it has no letters."""
+        return detect_language(self.document.text)
 
 
 class Snapshot:
@@ -44,8 +56,18 @@ class Snapshot:
         return tuple(replace(chunk, number=number) for number, chunk in enumerate(listed))
 
     @cached_property
+    def texts(self) -> list[str]:
+        """What each chunk is indexed by, in the chunks' order."""
+        return [text for entry in self.entries.values() for text in entry.texts]
+
+    @cached_property
+    def languages(self) -> Mapping[str, str]:
+        """The documents' languages by name."""
+        return {name: entry.language for name, entry in self.entries.items()}
+
+    @cached_property
     def hashes(self) -> list[bytes]:
-        """The hash of each chunk's text, in the chunks' order."""
+        """The hash of each of these texts, in the chunks' order."""
         return [text_hash for entry in self.entries.values() for text_hash in entry.hashes]
 
     def retriever(self, name: str, build: Callable[[], Retriever]) -> Retriever:

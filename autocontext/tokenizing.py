@@ -12,6 +12,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from autocontext.function_words import FUNCTION_WORDS, NEVER_DROPPED
+
 # Scripts written without blanks, and Hangul, whose endings vary: Thai, Lao, Myanmar, Khmer, kana, Han, Hangul.
 _UNSPACED = (
     "\u0e00-\u0e4f\u0e80-\u0edf\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3041-\u3096\u3099-\u309f\u30a1-\u30fa"
@@ -36,7 +38,10 @@ _WORD = re.compile(f"[{_UNSPACED}]+|{_LETTERS}(?:[{_JOINERS}]{_LETTERS})*(?:\\+\
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _JOINER = re.compile(f"[{_JOINERS}+#]+")
 _ACCENT = re.compile(f"[{_ACCENTS}]")
-_CAMEL = re.compile("(?<=[a-z0-9])(?=[A-Z])")
+_CAMEL = re.compile(
+    "(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})|(?<=[A-Z]{2})(?=s\\b)"
+)  # camelCase, XMLParser, PDFs
+_MOST_PARTS = 8  # a longer word is a key or a hash, not a name
 
 
 def fold(text: str) -> str:
@@ -75,10 +80,10 @@ def _word_tokens(word: str) -> tuple[str, ...]:
     if "'" in whole or "\u2019" in whole:  # Blendergast's, l'eau, don't: the short end is grammar, not content
         pieces = [piece for piece in pieces if len(piece) > 1] or pieces
         whole = "".join(pieces)
-    elif pieces == [whole]:
-        camel = _CAMEL.split(word)
-        pieces = [fold(part) for part in camel] if 1 < len(camel) <= 8 else []
-    return tuple(token for token in (whole, *(piece for piece in pieces if piece != whole)) if token)
+    else:
+        parts = [part for piece in _JOINER.split(word) for part in _CAMEL.split(piece) if part != "s"]
+        pieces = [*pieces, *map(fold, parts)] if len(parts) <= _MOST_PARTS else pieces
+    return tuple(token for token in dict.fromkeys((whole, *pieces)) if token)
 
 
 def tokenize(text: str) -> list[str]:
@@ -95,34 +100,29 @@ def tokenize(text: str) -> list[str]:
     return [token for _, _, tokens in word_spans(composed) for token in tokens]
 
 
-# Words that say nothing on the topic (en, de, fr, es).
-_FUNCTION_WORDS = frozenset(
-    tokenize(
-        "a an the of in on at to for from by with about as is are was were be been do does did has have had can "
-        "could will would should may must it its this that these those there here i you he she we they my your "
-        "his her our their me him us them and or but not no if than then so what which who whom whose when where "
-        "why how many much long old often far tell say says said give name find mean exactly please any some "
-        "also just still ever der die das den dem des ein eine einer eines einem einen und oder aber nicht kein "
-        "keine ist sind war waren sein hat haben hatte wird werden wurde wurden kann ich du er sie es wir ihr "
-        "man mein dein sein in im an am auf aus bei mit nach seit von vom vor zu zum zur für über um durch wer "
-        "was wann wo warum wie wieso welche welcher welches wem wen wessen viel viele lange oft gibt heißt "
-        "heisst nennt noch auch nur le la les un une des du de et ou est sont était a ont qui que quoi quand où "
-        "pourquoi comment quel quelle quels quelles combien ce cette ces il elle dans sur pour par avec en au "
-        "aux ne pas el los las una unos unas y o es son era fue quién qué cuándo dónde por cómo cuál cuáles "
-        "cuánto cuántos en con para del al se no su sus lo"
-    )
-)
+@lru_cache(maxsize=1)
+def _function_words() -> dict[str, frozenset[str]]:
+    return {language: frozenset(tokenize(words)) for language, words in FUNCTION_WORDS.items()}
 
 
 def content_words(tokens: Sequence[str]) -> list[str]:
     """Return the distinct tokens that say something on the topic, in order; all of them if none does.
 
+    The language is the one that has most of the tokens as function words, so that the English "man" and "son" are not
+    taken for the German and the French word.
+
     Examples
     --------
-    >>> content_words(tokenize("Where does Pauli teach?"))
-    ['pauli', 'teach']
+    >>> content_words(tokenize("Where does Pauli's son teach?"))
+    ['pauli', 'son', 'teach']
     >>> content_words(tokenize("To be or not to be"))
     ['to', 'be', 'or', 'not']
     """
     distinct = dict.fromkeys(tokens)
-    return [token for token in distinct if token not in _FUNCTION_WORDS] or list(distinct)
+    counts = {language: len(words & distinct.keys()) for language, words in _function_words().items()}
+    most = max(counts.values())
+    if most == 0:
+        return list(distinct)
+    spoken = [language for language, count in counts.items() if count == most and language not in NEVER_DROPPED]
+    dropped = frozenset[str]().union(*(_function_words()[language] for language in spoken))
+    return [token for token in distinct if token not in dropped] or list(distinct)

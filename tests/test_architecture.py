@@ -30,8 +30,9 @@ HEAVY = (
 )
 # Lowest first; a module imports from lower layers only. What is not named here is a part.
 LAYERS = [
-    {"errors", "datatypes", "records", "naming"},
+    {"errors", "datatypes", "function_words", "records", "naming"},
     {"settings", "protocols", "tokenizing", "sentences", "llm_errors"},
+    {"stemming", "duplicates"},
     {"chunking", "encoders", "fusion", "support", "prompt", "tokens", "llm", "loaders", "retrievers", "stores"}
     | {"folders", "reading", "versions"},
     {"answer", "snapshot"},

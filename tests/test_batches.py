@@ -83,7 +83,7 @@ def test_the_first_documents_can_be_asked_long_before_the_last_is_embedded():
             seen.append(len(ac.documents))
             return super().encode(texts)
 
-    ac = AutoContext(Settings(chunking=ChunkOptions(sentences=1)), Watching())
+    ac = AutoContext(Settings(chunking=ChunkOptions(sentences=1, sentence_tokens=0)), Watching())
     text = "".join(f"Sentence {{n}}-{n}. " for n in range(50))
     ac.add_files([(f"{n}.txt", text.replace("{n}", str(n)).encode()) for n in range(40)])
     assert seen == sorted(seen)
@@ -93,7 +93,7 @@ def test_the_first_documents_can_be_asked_long_before_the_last_is_embedded():
 
 
 def test_a_huge_document_comes_after_the_others(make_context):
-    ac = make_context(chunking=ChunkOptions(sentences=1))
+    ac = make_context(chunking=ChunkOptions(sentences=1, sentence_tokens=0))
     huge = "".join(f"Line {n}. " for n in range(2100)).encode()
     report = ac.add_files([("huge.txt", huge), ("a.txt", SALT), ("b.txt", b"Tea steeps.")])
     assert [row.name for row in report] == ["huge.txt", "a.txt", "b.txt"]
@@ -253,7 +253,7 @@ def test_a_name_from_a_browser_leads_nowhere_up(given, kept):
 def test_a_folder_is_kept_in_step_and_a_renamed_file_embeds_nothing(make_context, encoder, tmp_path):
     root = tmp_path / "notes"
     (root / "sub").mkdir(parents=True)
-    (root / "a.txt").write_bytes(SALT)
+    (root / "a.txt").write_bytes(b"Salt\n\n" + SALT)  # without a title of its own, a text is found by its file's name
     (root / "b.txt").write_bytes(b"Tea steeps. ")
     ac = make_context()
     ac.add_folder(root)
@@ -314,6 +314,20 @@ def test_what_could_not_be_read_is_remembered_until_it_can(make_context, tmp_pat
     again.forget_unread(["b.exe"])
     again.add("a.pdf", b"no pdf still")
     assert [row.name for row in again.unread] == ["a.pdf"]
+
+
+def test_a_file_that_could_not_be_read_and_is_gone_is_forgotten(make_context, tmp_path):
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "a.txt").write_bytes(SALT)
+    (root / "b.pdf").write_bytes(b"no pdf")
+    ac = make_context()
+    ac.add("other.exe", b"")
+    ac.add_folder(root)
+    assert [row.name for row in ac.unread] == ["notes/b.pdf", "other.exe"]
+    (root / "b.pdf").unlink()
+    assert ac.add_folder(root).summary == "1 unchanged"
+    assert [row.name for row in ac.unread] == ["other.exe"]
 
 
 # --- originals ---

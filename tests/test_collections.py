@@ -28,7 +28,7 @@ def collections(tmp_path):
 @pytest.fixture
 def filled(collections, encoder):
     """Return the id of a collection of two documents."""
-    id_ = collections.create("Kitchen", Settings(num_results=3, chunking=ChunkOptions(sentences=1)))
+    id_ = collections.create("Kitchen", Settings(num_results=3, chunking=ChunkOptions(sentences=1, sentence_tokens=0)))
     ac = collections.open(id_, encoder)
     ac.add_files([("a.txt", SALT + b" It is white."), ("sub/b.md", b"# Tea\n\nTea steeps.")])
     ac.close()
@@ -124,7 +124,7 @@ def test_a_deleted_one_leaves_no_file(collections, filled):
 
 
 def test_documents_of_memory_become_a_collection_and_embed_nothing(collections, make_context):
-    ac = make_context({"a.txt": "Salt melts."}, chunking=ChunkOptions(sentences=2))
+    ac = make_context({"a.txt": "Salt melts."}, chunking=ChunkOptions(sentences=2, sentence_tokens=0))
     ac.add("b.exe", b"")
     id_ = collections.keep("Kept", ac)
     encoder = HashEncoder()
@@ -183,6 +183,7 @@ def changed_by(data: bytes, tmp_path, *statements: str) -> bytes:
         "update documents set extra = 'no json'",
         "update documents set extra = '{\"page_starts\": [9999]}'",
         "update documents set extra = '{\"page_starts\": [3, 1]}'",
+        f"update documents set extra = '{'[' * 100_000}'",
         "update models set dim = -1",
         "update models set dim = 'many'",
     ],
@@ -257,7 +258,7 @@ def test_settings_come_back_and_what_is_unknown_is_told():
     back, told = settings_from_json(json.dumps(odd))
     assert back == Settings(max_tokens=500)
     assert {sentence.split()[2] for sentence in told} == {"num_results", "taste", "chunking", "candidates"}
-    for nonsense in ("", "[]", "{", "null"):
+    for nonsense in ("", "[]", "{", "null", "[" * 100_000):
         assert settings_from_json(nonsense)[0] == Settings()
 
 
@@ -336,16 +337,18 @@ def test_whatever_is_wrong_with_the_cache_nothing_is_known_and_nothing_fails(tmp
 
 def test_a_document_that_comes_back_or_is_cut_in_another_way_embeds_only_what_is_new(tmp_path):
     cache, encoder = VectorFile(tmp_path / "v.db"), HashEncoder()
-    ac = AutoContext(Settings(chunking=ChunkOptions(sentences=1)), encoder, tmp_path / "a.db", cache)
+    ac = AutoContext(Settings(chunking=ChunkOptions(sentences=1, sentence_tokens=0)), encoder, tmp_path / "a.db", cache)
     ac.add("a.txt", b"One is here. Two is here. Three is here.")
     assert encoder.texts_encoded == 3
     ac.remove("a.txt")
     ac.add("a.txt", b"One is here. Two is here. Three is here.")
     assert encoder.texts_encoded == 3
-    ac.change_settings(Settings(chunking=ChunkOptions(sentences=2)))
+    ac.change_settings(Settings(chunking=ChunkOptions(sentences=2, sentence_tokens=0)))
     ac.search("one")
     assert encoder.texts_encoded == 3 + 1 + 1, "one new passage, the last one is as it was; and the question"
-    other = AutoContext(Settings(chunking=ChunkOptions(sentences=1)), encoder, tmp_path / "b.db", cache)
+    other = AutoContext(
+        Settings(chunking=ChunkOptions(sentences=1, sentence_tokens=0)), encoder, tmp_path / "b.db", cache
+    )
     other.add("b.txt", b"Two is here. Three is here.")
     assert encoder.texts_encoded == 5
 

@@ -64,7 +64,7 @@ class FolderMachine(RuleBasedStateMachine):
         self.ac = self.opened()
 
     def opened(self) -> AutoContext:
-        settings = Settings(chunking=ChunkOptions(sentences=1))
+        settings = Settings(chunking=ChunkOptions(sentences=1, sentence_tokens=0))
         return AutoContext(settings, self.encoder, self.place / "notes.db", self.cache)
 
     @rule(files=st.dictionaries(NAMES, TEXTS, min_size=1))
@@ -96,8 +96,8 @@ class FolderMachine(RuleBasedStateMachine):
 
     @rule(sentences=st.sampled_from([1, 2]))
     def cut_in_another_way(self, sentences: int) -> None:
-        self.ac.change_settings(Settings(chunking=ChunkOptions(sentences=sentences)))
-        self.ac.change_settings(Settings(chunking=ChunkOptions(sentences=1)))
+        self.ac.change_settings(Settings(chunking=ChunkOptions(sentences=sentences, sentence_tokens=0)))
+        self.ac.change_settings(Settings(chunking=ChunkOptions(sentences=1, sentence_tokens=0)))
 
     @rule(texts=st.integers(0, 6))
     def sync_and_crash(self, texts: int) -> None:

@@ -19,7 +19,7 @@ from autocontext.settings import ChunkOptions
 from autocontext.stores.sqlite import SQLiteStore
 from tests.conftest import ROOT, HashEncoder
 
-ONE = Settings(chunking=ChunkOptions(sentences=1))
+ONE = Settings(chunking=ChunkOptions(sentences=1, sentence_tokens=0))
 SALT = b"Salt melts at 801 degrees."
 PROGRAM = """
 import sys, time
@@ -35,7 +35,7 @@ class Counting(HashEncoder):
             log.writelines(text.replace(chr(10), " ") + chr(10) for text in texts)
         return super().encode(texts)
 
-ac = AutoContext(Settings(chunking=ChunkOptions(sentences=1)), Counting(), sys.argv[2])
+ac = AutoContext(Settings(chunking=ChunkOptions(sentences=1, sentence_tokens=0)), Counting(), sys.argv[2])
 report = ac.add_folder(sys.argv[1])
 print(report.summary, flush=True)
 """

@@ -6,9 +6,10 @@ Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond"
 from __future__ import annotations
 
 import math
+import re
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,12 @@ from rank_bm25 import BM25Okapi
 
 from autocontext.datatypes import Hit
 from autocontext.retrievers.base import Corpus, best_first, top_hits
+from autocontext.stemming import index_terms, question_terms
 from autocontext.tokenizing import content_words, tokenize
+
+_NEIGHBOUR_WEIGHT = 0.4
+_BACKGROUND = 50
+_HIRAGANA = re.compile("[\u3041-\u309f]")
 
 
 class BM25Index(BM25Okapi):  # type: ignore[misc]  # rank_bm25 has no types
@@ -86,11 +92,19 @@ class BM25Index(BM25Okapi):  # type: ignore[misc]  # rank_bm25 has no types
         """
         scores = np.zeros(self.corpus_size, dtype=np.float64)
         for token, times in Counter(query).items():
-            if token in self._postings:
-                chunks, frequencies = self._postings[token]
-                rows, tf = np.asarray(chunks), np.asarray(frequencies, dtype=np.float64)
-                scores[rows] += times * self.idf[token] * tf * (self.k1 + 1) / (tf + self._length_norm[rows])
+            rows, frequencies = self.postings(token)
+            scores[rows] += times * self._weigh(token, frequencies, self._length_norm[rows])
         return scores
+
+    def postings(self, token: str) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Return the chunks that hold `token`, ascending, and how often each does."""
+        rows, frequencies = self._postings.get(token, ((), ()))
+        return np.asarray(rows, dtype=np.intp), np.asarray(frequencies, dtype=np.float64)
+
+    def _weigh(
+        self, token: str, frequencies: NDArray[np.float64], length_norm: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        return self.idf.get(token, 0.0) * frequencies * (self.k1 + 1) / (frequencies + length_norm)
 
     def get_batch_scores(self, query: Sequence[str], doc_ids: Sequence[int]) -> list[float]:
         """Return the scores of some chunks, in the order of `doc_ids`."""
@@ -102,18 +116,85 @@ class BM25Index(BM25Okapi):  # type: ignore[misc]  # rank_bm25 has no types
         return [(float(scores[chunk]), int(chunk)) for chunk in best_first(scores, n)]
 
 
+class PassageIndex(BM25Index):
+    """BM25 over chunks that are read with their neighbours.
+
+    A word in a chunk next to it counts `_NEIGHBOUR_WEIGHT` times as much as one in the chunk itself, before
+    saturation, as the fields of BM25F do (Robertson, Zaragoza and Taylor, CIKM 2004, doi:10.1145/1031171.1031181).
+    """
+
+    def __init__(self, corpus: Corpus) -> None:
+        options = corpus.settings.bm25
+        self._neighbours = corpus.neighbours
+        self.languages = tuple(dict.fromkeys(corpus.languages.values()))
+        texts = corpus.texts if corpus.texts is not None else [chunk.text for chunk in corpus.chunks]
+        terms = [
+            index_terms(text, corpus.languages.get(chunk.document, ""))
+            for chunk, text in zip(corpus.chunks, texts, strict=True)
+        ]
+        super().__init__(terms, k1=options.k1, b=options.b)
+        lengths = self._with_neighbours(np.arange(self.corpus_size), np.asarray(self.doc_len, dtype=np.float64))
+        relative = lengths / lengths.mean() if lengths.any() else lengths
+        self._length_norm = self.k1 * (1 - self.b + self.b * relative)
+
+    def question_scores(self, question: str) -> NDArray[np.float64]:
+        """Return the score of every chunk by the question's content words; 0 for chunks that hold none themselves."""
+        scores = np.zeros(self.corpus_size, dtype=np.float64)
+        holds = np.zeros(self.corpus_size, dtype=bool)
+        for terms in question_terms(content_words(tokenize(question)), self.languages, question):
+            of_word = [self._term_scores(term, holds) for term in terms if term in self.idf]
+            if of_word:  # a word counts once, in the form that weighs most
+                scores += np.maximum.reduce(of_word)
+        return scores * holds
+
+    def coverage(self, question: str) -> float:
+        """Return how far the best chunk stands out by the question's words, 0 to 1.
+
+        Its share of the highest score that the words could reach, less the mean share of all chunks (counted as if
+        there were `_BACKGROUND` more that hold none of them): common words are found everywhere. Pairs with hiragana
+        that are nowhere do not count: they are mostly grammar, or the end of one word and the beginning of the next.
+        """
+        groups = question_terms(content_words(tokenize(question)), self.languages, question)
+        frequencies = [
+            frequency
+            for terms in groups
+            if (frequency := self.word_frequency(terms)) or not any(map(_HIRAGANA.search, terms))
+        ]
+        highest = (self.k1 + 1) * sum(map(self.idf_of, frequencies))
+        scores = self.question_scores(question)
+        if not scores.any():
+            return 0.0
+        return float((scores.max() - scores.sum() / (len(scores) + _BACKGROUND)) / highest)
+
+    def word_frequency(self, terms: Collection[str]) -> int:
+        """Return how many chunks hold a word, given the terms that it may be indexed by."""
+        return max((self.document_frequency(term) for term in terms), default=0)
+
+    def _term_scores(self, term: str, holds: NDArray[np.bool_]) -> NDArray[np.float64]:
+        rows, frequencies = self.postings(term)
+        holds[rows] = True
+        return self._weigh(term, self._with_neighbours(rows, frequencies), self._length_norm)
+
+    def _with_neighbours(self, rows: NDArray[np.intp], values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a value for every chunk: its own, and a share of its neighbours'."""
+        whole = np.zeros(self.corpus_size, dtype=np.float64)
+        whole[rows] = values
+        for which, near in self._neighbours.of(rows):
+            whole[near] += _NEIGHBOUR_WEIGHT * values[which]
+        return whole
+
+
 class BM25Retriever:
-    """Keyword search over the chunks' tokens."""
+    """Keyword search over the chunks' words, in whatever form they stand there."""
 
     name = "bm25"
 
     def __init__(self, corpus: Corpus) -> None:
-        options = corpus.settings.bm25
-        self.index = BM25Index([tokenize(chunk.text) for chunk in corpus.chunks], k1=options.k1, b=options.b)
+        self.index = PassageIndex(corpus)
 
     def search(self, query: str, k: int) -> list[Hit]:
         """Return at most `k` hits, best first, by the question's content words."""
-        return top_hits(self.name, self.index.get_scores(content_words(tokenize(query))), k)
+        return top_hits(self.name, self.index.question_scores(query), k)
 
     def trust(self, query: str) -> float:  # noqa: ARG002
         """Return 1: the tokenizer reads every script."""

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import quote
 
 from autocontext.datatypes import Document
 from autocontext.errors import StoreError
@@ -39,7 +38,7 @@ def import_collection(path: Path, store: SQLiteStore) -> tuple[str, str]:
         If it is no collection of this version, or anything in it is not as it must be.
     """
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)) as file:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as file:
             _check(file)
             for kept in _documents(file):
                 store.save([kept])
@@ -96,7 +95,7 @@ def _document(name: object, content_hash: object, text: object, extra: object) -
     try:
         fields, _ = known_fields(Document, json.loads(extra))
         document = replace(Document(label(name), text, content_hash), **{**fields, "name": label(name)})
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise StoreError(_DAMAGED) from error
     starts = document.page_starts
     if document.text != text or list(starts) != sorted(starts) or any(not 0 <= start <= len(text) for start in starts):

@@ -93,7 +93,8 @@ def show_uploaders(state: UiState) -> None:
             accept_multiple_files="directory",
             key=f"folder_{key}",
             disabled=state.indexing,
-            help="With all folders in it, but nothing hidden. Files that cannot be read are listed with the reason.",
+            help="With all folders in it, but nothing hidden. Files that cannot be read are listed with the reason. A "
+            "thousand files take a minute to upload; Folders of this machine, below, reads them where they are.",
         )
     with single:
         found = [

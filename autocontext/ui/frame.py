@@ -51,6 +51,7 @@ def page(title: str) -> Iterator[UiState]:
     if state.notice:
         st.toast(plain(state.notice))
         state.notice = ""
+    state.drawn_empty = not state.engine.documents
     _progress()
     try:
         for warning in state.engine.warnings:
@@ -96,12 +97,14 @@ def _progress() -> None:
     st.fragment(_show_progress, run_every=0.4 if running else None)()
 
 
-def _describe(job: IndexJob) -> str:
+def _describe(job: IndexJob, ready: int) -> str:
     (read, files), (embedded, chunks) = job.files, job.chunks
     parts = [f"Read {read:,} of {files:,} files"] if files else ["Getting ready"]
     if chunks:
         loading = " (loading the embedding model)" if not embedded else ""
         parts.append(f"embedded {embedded:,} of {chunks:,} chunks so far{loading}")
+    if files and ready:
+        parts.append(f"{ready:,} can be asked already")
     return ", ".join(parts)
 
 
@@ -112,7 +115,10 @@ def _show_progress() -> None:
     job = state.index_job
     if job is None:
         return
+    ready = len(state.engine.documents)
+    if ready and state.drawn_empty:
+        st.rerun()  # the first documents are in: there is something to ask
     with st.container(horizontal=True, vertical_alignment="center", key="progress"):
-        st.progress(job.share if job.files[1] or job.chunks[1] else 0.0, text=_describe(job))
+        st.progress(job.share if job.files[1] or job.chunks[1] else 0.0, text=_describe(job, ready))
         if st.button("Stop", key="stop_indexing", icon=":material/stop_circle:"):
             job.stop()

@@ -49,6 +49,8 @@ class UiState:
         A sentence to show once, on the next run.
     problem
         Why there is no prompt for the question, or "".
+    drawn_empty
+        Whether the page was last drawn without any document.
     uploads
         How often the upload widgets were emptied: a new number is a new, empty widget.
     """
@@ -72,6 +74,7 @@ class UiState:
     api_key: str = field(default="", repr=False)
     answer_tokens: int = 512
     watching: bool = False
+    drawn_empty: bool = True
     _left_alone: int = 0
     _signatures: dict[str, Signature] = field(default_factory=dict)
     _searched: tuple[str, int, int] | None = None
@@ -187,6 +190,8 @@ class UiState:
         self.index_job = None
         report = job.report or Report()
         self._take(report)
+        present = {*self.engine.documents, *(row.name for row in self.engine.unread)}
+        self.files = {name: row for name, row in self.files.items() if name in present}
         hidden = f"{self._left_alone:,} hidden files left alone." if self._left_alone else ""
         ending = str(report.error or "")
         said = [f"Done: {report.summary}." if report or job.error is None else "", hidden, *report.notes, ending]

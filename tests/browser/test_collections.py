@@ -56,6 +56,8 @@ def test_a_reload_and_a_restart_keep_the_collection_and_the_answers_place(open_p
         fresh = open_page(at=server)
         expect(button(fresh, "Kitchen · 2 documents")).to_be_visible()
         assert "collection" not in fresh.url
+        for open_one in (page, fresh):  # before its server goes: a browser complains of that
+            open_one.close()
 
 
 def test_an_export_is_a_file_that_can_be_imported(open_page, data_folder: Path, tmp_path: Path) -> None:

@@ -87,10 +87,11 @@ def test_a_reload_opens_the_same_collection_with_its_rows_and_embeds_nothing(lib
         "a.txt": ("unchanged", ""),
         "b.pdf": ("failed", "It is damaged or not a PDF; open it in a viewer and save it again."),
     }
+    assert library.encoder.texts_encoded == before
     go(at, "app.py")
     field(at, "Question").set_value("When does salt melt?")
     click(at, "Find passages")
-    assert library.encoder.texts_encoded == before + 1
+    assert state_of(at).prompt.evidence[0].chunk.document == "a.txt"
 
 
 def test_a_new_session_is_not_the_collection_but_offers_it(kept: str) -> None:
@@ -137,6 +138,31 @@ def test_a_reload_in_the_middle_of_indexing_sees_it_go_on(library: Library, kept
     assert after.get("progress")[0].text.startswith("Read 1 of 1 files, embedded 0 of 1 chunks so far")
     encoder.gate.set()
     assert rows(settle(after)) == {"c.txt": ("added", "")}
+
+
+def test_the_first_documents_can_be_asked_while_the_others_come(library: Library) -> None:
+    class Pausing(GatedEncoder):
+        def encode(self, texts):
+            is_early = self.texts_encoded < 150 or len(texts) < 16  # a question, not a batch
+            return HashEncoder.encode(self, texts) if is_early else super().encode(texts)
+
+    library.encoder = encoder = Pausing()
+    at = session()
+    files = [(f"n{n}.txt", f"This is the first note {n}.".encode()) for n in range(400)]
+    state_of(at).index(files)
+    assert encoder.reached.wait(30)
+
+    run(at)
+
+    assert "can be asked already" in at.get("progress")[0].text
+    field(at, "Question").set_value("first note")
+    next(button for button in at.button if button.label == "Find passages").click()
+    run(at)
+    assert state_of(at).indexing
+    assert state_of(at).prompt.evidence
+    encoder.gate.set()
+    settle(at)
+    assert len(state_of(at).engine.documents) == 400
 
 
 @pytest.mark.parametrize("address", ["../../etc/passwd", "nowhere-1234", "<b>"])
