@@ -10,15 +10,19 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from autocontext.answer import Answer
-from autocontext.datatypes import ModelOptions, Prompt
+from autocontext.collections import open_collection, shared_vectors
+from autocontext.datatypes import ModelOptions, Prompt, Report
 from autocontext.encoders import generate_embeddings
 from autocontext.engine import AutoContext
-from autocontext.errors import AutoContextError, SettingsError
+from autocontext.errors import AutoContextError, SettingsError, StoreError
+from autocontext.folders import changes
 from autocontext.model_server import list_models
-from autocontext.settings import ChunkOptions, Settings
+from autocontext.settings import Settings
 from autocontext.templates import TEMPLATES, read_template
 from autocontext.transcript import to_markdown
 
@@ -52,26 +56,19 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     collection = argparse.ArgumentParser(add_help=False)
-    collection.add_argument(
-        "folder", metavar="FOLDER", help="folder of .txt, .md and .pdf files; searched with all folders in it"
-    )
+    collection.add_argument("folder", metavar="FOLDER", help="folder of documents; searched with all folders in it")
     collection.add_argument(
         "--store",
         metavar="FILE",
         help="SQLite file to keep the folder's index in: the next run embeds only what is new",
     )
-    collection.add_argument(
-        "--retrievers", nargs="+", default=["bm25", "dense"], metavar="NAME", help="bm25, dense or both (default)"
-    )
-    collection.add_argument("--sentences", type=int, default=3, metavar="N", help="sentences a chunk (3)")
-    collection.add_argument(
-        "--num-results", type=int, default=5, metavar="N", help="passages in the prompt at most (5)"
-    )
-    collection.add_argument(
-        "--max-tokens", type=int, default=3000, metavar="N", help="token budget of the prompt (3000)"
-    )
+    collection.add_argument("--retrievers", nargs="+", metavar="NAME", help="bm25, dense or both (default)")
+    collection.add_argument("--sentences", type=int, metavar="N", help="sentences a chunk (3)")
+    collection.add_argument("--num-results", type=int, metavar="N", help="passages in the prompt at most (5)")
+    collection.add_argument("--max-tokens", type=int, metavar="N", help="token budget of the prompt (3000)")
+    collection.epilog = "A store keeps the settings that it was made with; options given here change them."
     form = collection.add_mutually_exclusive_group()
-    form.add_argument("--template", default="default", choices=sorted(TEMPLATES), help="form of the prompt")
+    form.add_argument("--template", choices=sorted(TEMPLATES), help="form of the prompt")
     form.add_argument(
         "--template-file",
         metavar="FILE",
@@ -135,6 +132,16 @@ def _parser() -> argparse.ArgumentParser:
     models.add_argument("kind", nargs="?", default="ollama", choices=["ollama", "openai"], help="its protocol (ollama)")
     models.set_defaults(run=_models)
 
+    sync = commands.add_parser(
+        "sync",
+        parents=[collection],
+        help="bring a store in step with a folder: a line a file that was added, changed, removed or could not be read",
+        epilog="Started again after a crash, it goes on where it was.",
+    )
+    sync.add_argument("--watch", action="store_true", help="go on, and do it again whenever a file changes")
+    sync.add_argument("--interval", type=float, default=2.0, metavar="S", help="seconds between two looks (2)")
+    sync.set_defaults(run=_sync)
+
     embed = commands.add_parser("embed", help="turn text lines on stdin into a JSON array of vectors on stdout")
     embed.set_defaults(run=_embed)
     return parser
@@ -149,24 +156,75 @@ def _put(text: str, end: str = "\n") -> None:
 
 
 def _open(parsed: argparse.Namespace) -> AutoContext:
-    settings = Settings(
-        retrievers=tuple(parsed.retrievers),
-        chunking=ChunkOptions(sentences=parsed.sentences),
-        num_results=parsed.num_results,
-        max_tokens=parsed.max_tokens,
-        template=read_template(parsed.template_file) if parsed.template_file else parsed.template,
-    )
-    ac = AutoContext(settings=settings, store=parsed.store)
-    report = ac.add_folder(parsed.folder, progress=_progress if sys.stderr.isatty() else None)
+    ac = _collection(parsed)
+    report = _add_folder(ac, parsed)
     for row in report:
         if row.status == "failed" or (row.status != "skipped" and row.reason):
             _tell(f"{row.name}: {row.status}: {row.reason}")
-    for warning in ac.warnings:
-        _tell(f"autocontext: {warning}")
-    _tell(f"{parsed.folder}: {report.summary}; {len(ac.chunks)} chunks")
+    _tell_ending(ac, parsed, report)
     if not ac.chunks:
-        raise AutoContextError(f"Nothing to read in {parsed.folder}: it holds no .txt, .md or .pdf file with text.")
+        raise AutoContextError(f"Nothing to read in {parsed.folder}: it holds no file with text.")
     return ac
+
+
+def _collection(parsed: argparse.Namespace) -> AutoContext:
+    """Open the store, or make a collection in memory, with the settings given on the command line."""
+    ac = open_collection(parsed.store, cache=shared_vectors()) if parsed.store else None
+    base = ac.settings if ac is not None else Settings()
+    given = {
+        name: getattr(parsed, name)
+        for name in ("num_results", "max_tokens", "template")
+        if getattr(parsed, name) is not None
+    }
+    if parsed.retrievers is not None:
+        given["retrievers"] = tuple(parsed.retrievers)
+    if parsed.sentences is not None:
+        given["chunking"] = replace(base.chunking, sentences=parsed.sentences)
+    if parsed.template_file:
+        given["template"] = read_template(parsed.template_file)
+    settings = replace(base, **given)
+    if ac is None:
+        return AutoContext(settings)
+    if settings != ac.settings:
+        ac.change_settings(settings)
+    for note in ac.notes:
+        _tell(f"autocontext: {note}")
+    return ac
+
+
+def _add_folder(ac: AutoContext, parsed: argparse.Namespace) -> Report:
+    return ac.add_folder(parsed.folder, progress=_progress if sys.stderr.isatty() else None)
+
+
+def _tell_ending(ac: AutoContext, parsed: argparse.Namespace, report: Report) -> None:
+    for sentence in (*report.notes, *ac.warnings):
+        _tell(f"autocontext: {sentence}")
+    _tell(f"{parsed.folder}: {report.summary}; {len(ac.chunks)} chunks")
+    if report.error is not None:
+        raise report.error
+
+
+def _sync(parsed: argparse.Namespace) -> int:
+    if not parsed.store:
+        raise StoreError("sync keeps its index in a file: name it with --store FILE.")
+    with closing(_collection(parsed)) as ac:
+        _sync_once(ac, parsed)
+        if parsed.watch:
+            _tell(f"Watching {parsed.folder}; Ctrl+C ends.")
+            for _ in changes(parsed.folder, parsed.interval):
+                try:
+                    _sync_once(ac, parsed)
+                except AutoContextError as error:  # the store is busy, a drive was taken out: the next change may do
+                    _tell(f"autocontext: {error}")
+    return 0
+
+
+def _sync_once(ac: AutoContext, parsed: argparse.Namespace) -> None:
+    report = _add_folder(ac, parsed)
+    for row in report:
+        if row.status != "unchanged":
+            _put(f"{row.status}\t{row.name}\t{row.reason}".rstrip("\t"))
+    _tell_ending(ac, parsed, report)
 
 
 def _progress(label: str, done: int, total: int) -> None:

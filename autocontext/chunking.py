@@ -21,7 +21,6 @@ CountTokens = Callable[[Sequence[str]], list[int]]
 Span = tuple[int, int]
 
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]++(\S.*)$", re.M)
-_FENCE = re.compile(r"^ {0,3}(```|~~~)", re.M)
 _ATOM = re.compile(r"\S{1,40}\s{0,40}|\s{1,40}")
 _CLAUSE_END = tuple(",;:、，；：)）\u2014")
 _UNSPACED = (
@@ -55,13 +54,16 @@ def chunk_text(text: str, chunk_size: int = 3) -> list[str]:
     return [text[start:end] for start, end in chunk_spans(text, ChunkOptions(sentences=chunk_size, sentence_tokens=0))]
 
 
-def chunk_spans(text: str, options: ChunkOptions, count_tokens: CountTokens = estimate_tokens) -> list[Span]:
+def chunk_spans(
+    text: str, options: ChunkOptions, count_tokens: CountTokens = estimate_tokens, breaks: Sequence[int] = ()
+) -> list[Span]:
     """Return ``(start, end)`` of the chunks of `text`, in order.
 
     A chunk holds ``options.sentences`` sentences, more where they are short (``options.sentence_tokens``), and at most
-    ``options.max_tokens`` tokens. A heading begins a new chunk. A sentence that is too long alone is cut at a line
-    end, else after a clause, else between words. Chunks overlap by ``options.overlap`` sentences, but not over a
-    heading, nor where it would make them too long.
+    ``options.max_tokens`` tokens. A heading begins a new chunk, and so does the first sentence after each offset of
+    `breaks` (ascending). A sentence that is too long alone is cut at a line end, else after a clause, else between
+    words. Chunks overlap by ``options.overlap`` sentences, but not over a heading or a break, nor where it would make
+    them too long.
     """
     limit = options.max_tokens
     chunks: list[Span] = []
@@ -69,6 +71,7 @@ def chunk_spans(text: str, options: ChunkOptions, count_tokens: CountTokens = es
     gaps: dict[str, int] = {}
     for start, end, size, heading in _sized_sentences(text, limit, count_tokens):
         begins = heading and any(not _HEADING.match(text[a:b]) for a, b, _ in held)
+        begins = begins or (bool(held) and bisect_right(breaks, start) > bisect_right(breaks, held[-1][0]))
         between = text[held[-1][1] : start] if held else ""
         if between not in gaps:  # blank lines are nothing to most encoders, but not to every counter
             gaps[between] = count_tokens([between])[0] if len(between) > 1 else 0
@@ -89,15 +92,15 @@ def chunk_document(
     document: Document, options: ChunkOptions, count_tokens: CountTokens = estimate_tokens
 ) -> tuple[Chunk, ...]:
     """Cut one document; the chunks are numbered from 0 within it."""
-    spans = chunk_spans(document.text, options, count_tokens)
-    headings = _headings(document.text) if document.name.lower().endswith((".md", ".markdown")) else []
-    offsets = [offset for offset, _ in headings]
+    apart = (section.start for section in document.sections if section.apart)
+    breaks = sorted({*apart, *document.page_starts})
+    spans = chunk_spans(document.text, options, count_tokens, breaks)
     chunks: list[Chunk] = []
     line, counted = 1, 0
     for number, (start, end) in enumerate(spans):
         line += document.text.count("\n", counted, start)
         counted = start
-        above = bisect_right(offsets, start)
+        section = document.section_at(start)
         chunks.append(
             Chunk(
                 number=number,
@@ -107,7 +110,8 @@ def chunk_document(
                 end=end,
                 line=line,
                 page=document.page_at(start),
-                heading=headings[above - 1][1] if above else "",
+                heading=section.heading if section else "",
+                section=section.place if section else "",
             )
         )
     return tuple(chunks)
@@ -248,18 +252,3 @@ def _best_cut(text: str, atoms: Sequence[Span], first: int, last: int) -> int:
             if ends(text[atoms[cut - 1][0] : atoms[cut - 1][1]]):
                 return cut
     return last
-
-
-def _headings(text: str) -> list[tuple[int, str]]:
-    """Return the offset of each Markdown heading with the path of headings down to it."""
-    fences = [match.start() for match in _FENCE.finditer(text)]
-    path: list[tuple[int, str]] = []
-    found: list[tuple[int, str]] = []
-    for match in _HEADING.finditer(text):
-        if bisect_right(fences, match.start()) % 2:
-            continue  # a comment inside a code block
-        level = len(match.group(1))
-        title = match.group(2).rstrip().rstrip("#").rstrip() or match.group(2)
-        path = [*((depth, above) for depth, above in path if depth < level), (level, title)]
-        found.append((match.start(), " > ".join(above for _, above in path)))
-    return found

@@ -10,6 +10,49 @@ from typing import Literal, get_args, overload
 
 FileStatus = Literal["added", "changed", "unchanged", "removed", "skipped", "failed"]
 SupportLevel = Literal["strong", "weak", "none"]
+EncodingSource = Literal["plain", "mark", "declared", "guess", "user"]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a document that has a name: what stands under a heading, a slide, a row, a mail, a chapter.
+
+    Attributes
+    ----------
+    start
+        Offset into the document's text of its first character; it ends where the next one starts.
+    heading
+        The headings down to it, outermost first, joined by " > "; "" if there are none.
+    place
+        Where to look, for example ``"slide 3"`` or ``"sheet Prices, row 12"``; "" leaves it to the page or the line.
+    apart
+        Whether a chunk may not run over its start.
+    """
+
+    start: int
+    heading: str = ""
+    place: str = ""
+    apart: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TextEncoding:
+    """How the bytes of a text file were turned into letters.
+
+    Attributes
+    ----------
+    name
+        Python's name of the encoding.
+    source
+        ``"plain"`` (UTF-8), ``"mark"`` (a byte order mark), ``"declared"`` (by the file itself), ``"guess"`` or
+        ``"user"``.
+    data
+        The file's bytes, kept where the encoding is no certainty, so that another can be tried; else empty.
+    """
+
+    name: str
+    source: EncodingSource
+    data: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +71,10 @@ class Document:
         Offset into ``text`` of each page's first character, ascending; empty for files without pages.
     notes
         Sentences on what was not taken over as it is, for example the pages without text.
+    sections
+        The named parts, by ascending start.
+    encoding
+        How a text file was decoded; None for other files.
     """
 
     name: str
@@ -35,6 +82,13 @@ class Document:
     content_hash: str
     page_starts: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
+    sections: tuple[Section, ...] = ()
+    encoding: TextEncoding | None = None
+
+    def section_at(self, offset: int) -> Section | None:
+        """Return the section that holds the character at `offset`; None before the first one."""
+        above = bisect_right(self.sections, offset, key=lambda section: section.start)
+        return self.sections[above - 1] if above else None
 
     def page_at(self, offset: int) -> int | None:
         """Return the page, counted from 1, that holds the character at `offset`; None for files without pages."""
@@ -59,6 +113,8 @@ class Chunk:
         Page where it begins, counted from 1; None for files without pages.
     heading
         The headings above it, outermost first, joined by " > "; "" if there are none.
+    section
+        The place where it begins in files that name theirs: ``"slide 3"``; else "".
     """
 
     number: int
@@ -69,11 +125,15 @@ class Chunk:
     line: int
     page: int | None = None
     heading: str = ""
+    section: str = ""
 
     @property
     def place(self) -> str:
-        """Where to look: ``"p. 3"`` in files with pages, else ``"line 12"``."""
-        return f"p. {self.page}" if self.page is not None else f"line {self.line}"
+        """Where to look: ``"slide 3"`` in files that name their places, ``"p. 3"`` in files with pages, else the line.
+
+        It may hold words of the file (the name of a sheet), so it is shown like any text of a document.
+        """
+        return self.section or (f"p. {self.page}" if self.page is not None else f"line {self.line}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,10 +312,22 @@ class FileReport:
 
 
 class Report(Sequence[FileReport]):
-    """The rows of one batch, in the order of the files."""
+    """The rows of one batch, in the order of the files.
 
-    def __init__(self, rows: Sequence[FileReport] = ()) -> None:
+    Attributes
+    ----------
+    notes
+        Sentences on what has no row of its own, for example how many hidden files were left alone.
+    error
+        Why the batch ended early, for example a full disk; the rows that it cost say so too. None if it did not.
+    """
+
+    def __init__(
+        self, rows: Sequence[FileReport] = (), notes: Sequence[str] = (), error: Exception | None = None
+    ) -> None:
         self._rows = tuple(rows)
+        self.notes = tuple(notes)
+        self.error = error
 
     @overload
     def __getitem__(self, index: int) -> FileReport: ...

@@ -104,6 +104,15 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _identity(model: str, folder: Path) -> str:
+    """Return the name that vectors are kept under: other weights of the same name make other vectors."""
+    for file in (folder / name for name in _WEIGHTS):
+        if file.is_file():
+            checksum = _sha256(file)
+            return model if checksum == _PACKAGED.get(model, ("", ""))[1] else f"{model}@{checksum[:12]}"
+    return f"{model}@{folder}"
+
+
 def _hub_answers() -> bool:
     """Ask once, briefly: the hub's own client retries for more than a minute when there is no network."""
     if os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on"):
@@ -140,7 +149,7 @@ class SentenceTransformerEncoder:
     def __init__(self, options: EncoderOptions | None = None) -> None:
         self.options = options or EncoderOptions()
         self.folder = find_model(self.options)
-        self.name = self.options.model if self.options.folder is None else f"{self.options.model}@{self.options.folder}"
+        self.name = _identity(self.options.model, self.folder)
         self._one_at_a_time = threading.RLock()  # its tokenizer does not stand two threads at once
 
     @cached_property

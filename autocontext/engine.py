@@ -7,8 +7,8 @@ sees either the old or the new state.
 
 from __future__ import annotations
 
+import json
 import threading
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -26,7 +26,6 @@ from autocontext.datatypes import (
     Document,
     Evidence,
     FileReport,
-    FileStatus,
     ModelOptions,
     Prompt,
     Report,
@@ -34,16 +33,19 @@ from autocontext.datatypes import (
     Turn,
 )
 from autocontext.encoders import SentenceTransformerEncoder, default_encoder
-from autocontext.errors import EncoderError, LoadError, LoadStoppedError, SettingsError
+from autocontext.errors import EncoderError, LoadError, SettingsError
+from autocontext.folders import folder_path, list_folder
 from autocontext.fusion import fuse
+from autocontext.indexing import Batch, Outcome, Progress, index_files, name_files
 from autocontext.model_server import find_context_size
+from autocontext.naming import label
 from autocontext.prompt import build_prompt
-from autocontext.protocols import Encoder, ReadingEncoder, Retriever, Store, Vectors
+from autocontext.protocols import Encoder, Kept, ReadingEncoder, Retriever, Store, VectorCache, Vectors
 from autocontext.retrievers.base import Corpus
 from autocontext.retrievers.bm25 import PassageIndex
 from autocontext.retrievers.dense import DenseRetriever
 from autocontext.sentences import split_into_sentences
-from autocontext.settings import EncoderOptions, Settings
+from autocontext.settings import EncoderOptions, Settings, settings_to_json
 from autocontext.snapshot import Entry, Snapshot
 from autocontext.stemming import question_terms
 from autocontext.stores.sqlite import SQLiteStore
@@ -51,12 +53,11 @@ from autocontext.support import LOOKED_AT, judge
 from autocontext.templates import find_template
 from autocontext.tokenizing import content_words, tokenize, word_spans
 from autocontext.tokens import count_tokens
+from autocontext.versions import tokenizer_version
 
-Progress = Callable[[str, int, int], None]
-"""Called with a label, what is done and the whole: files ("Reading"), pages of one ("Pages"), chunks ("Embedding")."""
-
+_OF_THE_INDEX = ("retrievers", "chunking", "bm25", "encoder")  # settings that what is built depends on
+_MAX_UNREAD = 5_000  # rows that are kept with a collection
 _ENCODE_BATCH = 64  # short enough that a question asked meanwhile need not wait long for its turn
-_STOPPED = "Stopped before it was indexed."
 
 
 class AutoContext:
@@ -70,6 +71,13 @@ class AutoContext:
         Another embedding model than the settings name; see ``autocontext.protocols.Encoder``.
     store
         Path of a SQLite file to keep the collection in, or a store; None keeps it in memory only.
+    cache
+        Where vectors are looked for that another collection, or an earlier state of this one, may have made.
+
+    Attributes
+    ----------
+    notes
+        What was done when the kept collection was opened, each a sentence: for example that it was indexed again.
 
     Raises
     ------
@@ -88,16 +96,19 @@ class AutoContext:
     """
 
     def __init__(
-        self, settings: Settings | None = None, encoder: Encoder | None = None, store: str | Path | Store | None = None
+        self,
+        settings: Settings | None = None,
+        encoder: Encoder | None = None,
+        store: str | Path | Store | None = None,
+        cache: VectorCache | None = None,
     ) -> None:
-        self.settings = settings or Settings()
-        unknown = [name for name in self.settings.retrievers if name not in retrievers.available()]
-        if unknown:
-            raise SettingsError(
-                f"There is no retriever {unknown[0]!r}; choose from {', '.join(retrievers.available())}."
-            )
-        find_template(self.settings.template)  # a mistake in it is told now
+        self.settings = _checked(settings or Settings())
+        self.notes: tuple[str, ...] = ()
         self._given_encoder = encoder
+        self._cache = cache
+        self._folders: dict[str, str] = {}
+        self._originals: dict[str, bytes] = {}
+        self._unread: dict[str, FileReport] = {}
         self._encoder_problem: str | None = None
         self._vectors: dict[bytes, Vectors] = {}
         self._writing = threading.RLock()  # one change of the collection at a time; searching goes on meanwhile
@@ -105,7 +116,7 @@ class AutoContext:
         self._store = SQLiteStore(store) if isinstance(store, str | Path) else store
         self._snapshot = Snapshot({})
         if self._store is not None:
-            self._open(self._store)
+            self.notes = self._open(self._store)
 
     # --- the collection -------------------------------------------------------------------------------------------
 
@@ -118,6 +129,11 @@ class AutoContext:
     def chunks(self) -> tuple[Chunk, ...]:
         """The one list of chunks that all retrievers share."""
         return self._snapshot.chunks
+
+    @property
+    def unread(self) -> tuple[FileReport, ...]:
+        """The files of earlier batches that could not be read as they are now, by name; kept with the collection."""
+        return tuple(self._unread[name] for name in sorted(self._unread))
 
     @property
     def retrievers(self) -> tuple[str, ...]:
@@ -141,84 +157,286 @@ class AutoContext:
         """What does not work as the settings ask, each a sentence: for example that there is no embedding model."""
         return (self._encoder_problem,) if self._encoder_problem else ()
 
-    def add(self, name: str, data: bytes) -> FileReport:
-        """Add the bytes of one file under `name`; a document of the same name is replaced."""
-        return self.add_files([(name, data)])[0]
+    def add(self, name: str, data: bytes, *, encoding: str | None = None) -> FileReport:
+        """Add the bytes of one file under `name`; a document of the same name is replaced.
+
+        Parameters
+        ----------
+        encoding
+            How to decode a text file, remembered for its next versions; None to find out. (A zip archive has no row of
+            its own but those of its files: `add_files` returns them.)
+        """
+        return self.add_files([(name, data)], encodings={name: encoding} if encoding else None)[0]
+
+    def reread(self, name: str, encoding: str) -> FileReport:
+        """Decode a text anew whose encoding was a guess, or was chosen before.
+
+        Raises
+        ------
+        KeyError
+            If there is no document of this name.
+        LoadError
+            If its encoding is certain.
+        """
+        known = self.documents[label(name)].encoding
+        if known is None or not known.data:
+            raise LoadError(name, "its encoding is certain")
+        return self.add(name, known.data, encoding=encoding)
 
     def add_folder(
         self, folder: str | Path, *, progress: Progress | None = None, should_stop: Callable[[], bool] | None = None
     ) -> Report:
-        """Add every file under `folder`; names begin with the folder's own, as in a browser's upload.
+        """Bring the collection in step with a folder; names begin with the folder's own, as in a browser's upload.
 
         Hidden files and folders, and symbolic links, are left alone. A row a file, sorted by name; one that cannot be
-        read is a row too. Documents of this folder's name whose file is gone are removed, unless nothing was found at
-        all: that is rather a wrong folder.
+        read is a row too. Documents of this folder whose file is gone are removed at the end, unless nothing was found
+        at all: that is rather a wrong folder. Another folder of the same name gets a number: ``notes (2)``.
 
         Raises
         ------
         LoadError
             If `folder` is not a folder.
         """
-        root = Path(folder).expanduser().resolve()
-        if not root.is_dir():
-            raise LoadError(str(folder), "this is not a folder")
-        paths = {
-            unicodedata.normalize("NFC", f"{root.name}/{path.relative_to(root).as_posix()}"): path
-            for path in sorted(root.rglob("*"))
-            if not loaders.is_hidden(path.relative_to(root).as_posix()) and _is_file(path)
-        }
-        report = self.add_files(paths.items(), progress=progress, should_stop=should_stop)
-        gone = [name for name in self.documents if name.startswith(f"{root.name}/") and name not in paths]
-        return Report([*report, *self.remove_many(gone)]) if paths else report
+        root = folder_path(folder)
+        listing = list_folder(root)
+        with self._writing:
+            self.refresh()
+            prefix, is_new = self._prefix_of(root)
+            batch = name_files(((f"{prefix}/{name}", path) for name, path in listing.files), self.documents)
+            found = {name for name, _ in batch.files}
+            unread = tuple(label(f"{prefix}/{name}/" if name else f"{prefix}/") for name in listing.unread)
+            unread += batch.unopened
+            others = [n for n in self.documents if n.startswith(f"{prefix}/") and n not in found]
+            gone = [name for name in others if found and not is_new and not name.startswith(unread)]
+            report = self._index(batch, frozenset(gone), progress, should_stop)
+            stopped = report.error is not None or (should_stop is not None and should_stop())
+            rows = [*report, *(self.remove_many(gone) if gone and not stopped else ())]
+            if found:
+                self.forget_unread(n for n in self._unread if n.startswith(f"{prefix}/") and n not in found)
+            notes = [*report.notes, *listing.notes]
+            if is_new and others:
+                notes.append(f"{len(others):,} documents named {prefix}/... were added in another way; they stay.")
+            return Report(rows, notes, report.error)
+
+    @property
+    def folders(self) -> Mapping[str, str]:
+        """The folders that were added: the first part of their documents' names, and where they are."""
+        return dict(self._folders)
+
+    def _prefix_of(self, root: Path) -> tuple[str, bool]:
+        """Return what the names of a folder's documents begin with, and whether it is added for the first time."""
+        for prefix, path in self._folders.items():
+            if path == str(root):
+                return prefix, False
+        prefix, number = label(root.name or "root"), 1
+        while prefix in self._folders and Path(self._folders[prefix]).is_dir():  # else that folder was moved
+            number += 1
+            prefix = f"{label(root.name or 'root')} ({number})"
+        is_new = prefix not in self._folders
+        self._folders[prefix] = str(root)
+        self._keep_folders()
+        return prefix, is_new
+
+    def remove_folder(self, prefix: str) -> Report:
+        """Remove a folder that was added, with all its documents; the folder itself is not touched."""
+        with self._writing:
+            report = self.remove_many([name for name in self.documents if name.startswith(f"{prefix}/")])
+            self._folders.pop(prefix, None)
+            self._keep_folders()
+            return report
+
+    def _keep_folders(self) -> None:
+        if self._store is not None:
+            self._store.put("folders", json.dumps(self._folders))
 
     def add_files(
         self,
         files: Iterable[tuple[str, bytes | Path]],
         *,
+        encodings: Mapping[str, str] | None = None,
         progress: Progress | None = None,
         should_stop: Callable[[], bool] | None = None,
     ) -> Report:
-        """Add many files in one batch, by content (bytes) or path.
+        """Add many files in one batch, by content (bytes) or path; a zip archive counts as the files in it.
 
         A file that cannot be read costs its own row only, and leaves a document of its name as it was. Unchanged
-        content is not read again. Texts that were embedded before are not embedded again.
+        content is not read again. Texts that were embedded before are not embedded again. The files become part of the
+        collection in groups, so the first ones can be asked while others are read; see `LimitOptions` for how much is
+        read. Where the collection cannot be written any more, the batch ends and the report has the error.
 
         Parameters
         ----------
+        encodings
+            By name, how to decode text files whose encoding is known.
         progress
-            Called with a label, what is done and the whole.
+            Called with a label, what is done and the whole so far.
         should_stop
             Asked between files and between batches of chunks; True ends the batch. Documents that are complete by then
             are kept; the rows of the others say that they are not.
         """
-        listed = list(files)
-        tell = progress or _tell_nobody
-        stop = should_stop or (lambda: False)
         with self._writing:
-            entries = dict(self._snapshot.entries)
-            rows: list[FileReport] = []
-            fresh: dict[str, Entry] = {}
-            reading = loaders.Reading(lambda done, total: tell("Pages", done, total), stop, self.settings.pdf)
-            for done, (name, source) in enumerate(listed):
-                if stop():
-                    break
-                tell("Reading", done, len(listed))
-                row, entry = self._read(_label(name), source, entries, reading)
-                rows.append(row)
-                if entry is not None:
-                    entries[row.name] = fresh[row.name] = entry
-            tell("Reading", len(rows), len(listed))
-            unread = [self._stopped(_label(name)) for name, _ in listed[len(rows) :]]
-            texts = [pair for entry in fresh.values() for pair in zip(entry.hashes, entry.texts, strict=True)]
-            if not self._embed(texts, tell, stop):
-                incomplete = {name for name, entry in fresh.items() if not self._vectors.keys() >= set(entry.hashes)}
-                fresh = {name: entry for name, entry in fresh.items() if name not in incomplete}
-                rows = [self._stopped(row.name) if row.name in incomplete else row for row in rows]
-            if fresh:
-                if self._store is not None:
-                    self._store.save((entry.document, entry.chunks) for entry in fresh.values())
-                self._replace_snapshot({**self._snapshot.entries, **fresh})
-            return Report([*rows, *unread])
+            self.refresh()
+            batch = name_files(files, self.documents, encodings)
+            report = self._index(batch, frozenset(), progress, should_stop)
+            named = {row.name for row in report}
+            gone = [name for name in self.documents if name.startswith(batch.opened) and name not in named]
+            stopped = report.error is not None or (should_stop is not None and should_stop())
+            return report if stopped or not gone else Report([*report, *self.remove_many(gone)], report.notes)
+
+    def _index(
+        self,
+        batch: Batch,
+        leaving: frozenset[str],
+        progress: Progress | None,
+        should_stop: Callable[[], bool] | None,
+    ) -> Report:
+        stop = should_stop or (lambda: False)
+        _ = self._counting  # found once, before several threads cut documents
+        report = index_files(
+            batch,
+            known=dict(self._snapshot.entries),
+            leaving=leaving,
+            cut=self._chunk,
+            embed=lambda entries, tell: self._embed_entries(entries, tell, stop),
+            keep=self._take_in,
+            limits=self.settings.limits,
+            pdf=self.settings.pdf,
+            tell=progress or _tell_nobody,
+            stop=stop,
+        )
+        self._note_unread(report)
+        if self._store is not None and report.error is None and not stop():
+            self._store.prune()
+        return report
+
+    def _note_unread(self, report: Report) -> None:
+        """Remember which files could not be read, as long as nothing better is known of them."""
+        before = dict(self._unread)
+        for row in report:
+            if row.status in ("skipped", "failed"):
+                self._unread[row.name] = row
+            else:
+                self._unread.pop(row.name, None)
+        if self._store is not None and report.error is None and self._unread != before:
+            self._store.put("unread", json.dumps([[r.name, r.status, r.reason] for r in self.unread[:_MAX_UNREAD]]))
+
+    def forget_unread(self, names: Iterable[str]) -> None:
+        """Say nothing more of these files, that could not be read."""
+        with self._writing:
+            self._note_unread(Report([FileReport(label(name), "removed") for name in list(names)]))
+
+    def _embed_entries(
+        self, entries: Sequence[Entry], tell: Callable[[int], None], stop: Callable[[], bool]
+    ) -> list[Entry]:
+        """Embed these documents' chunks and return those that are complete: all of them, unless it was stopped."""
+        pairs = [pair for entry in entries for pair in zip(entry.hashes, entry.texts, strict=True)]
+        if self._embed(pairs, tell, stop):
+            return list(entries)
+        return [entry for entry in entries if self._vectors.keys() >= set(entry.hashes)]
+
+    def _take_in(self, outcomes: Sequence[Outcome]) -> None:
+        """Make documents part of the collection: first in the store, then here; all or none."""
+        fresh = {item.entry.document.name: item for item in outcomes if item.entry is not None}
+        if not fresh:
+            return
+        originals = self._originals_to_keep(fresh)
+        entries = {name: item.entry for name, item in fresh.items() if item.entry is not None}
+        if self._store is not None:
+            encoder = self._encoder
+            hashes = {text_hash for entry in entries.values() for text_hash in entry.hashes}
+            rows = {text_hash: self._vectors[text_hash] for text_hash in hashes if text_hash in self._vectors}
+            self._store.save(
+                (_kept(entry, originals.get(name)) for name, entry in entries.items()),
+                encoder.name if encoder is not None else "",
+                rows if encoder is not None else None,
+            )
+        else:
+            self._originals = {n: data for n, data in self._originals.items() if n not in fresh} | originals
+        self._replace_snapshot({**self._snapshot.entries, **entries})
+
+    def _originals_to_keep(self, fresh: Mapping[str, Outcome]) -> dict[str, bytes]:
+        """Return the files to keep beside their text, as many as the limit allows."""
+        offered = {name: item.original for name, item in fresh.items() if item.original is not None}
+        if not offered:
+            return {}
+        sizes = self._store.originals() if self._store else {name: len(data) for name, data in self._originals.items()}
+        room = self.settings.limits.originals_megabytes * 1e6
+        room -= sum(size for name, size in sizes.items() if name not in fresh)
+        taken: dict[str, bytes] = {}
+        for name, data in offered.items():
+            if len(data) <= room:
+                taken[name] = data
+                room -= len(data)
+        return taken
+
+    def original(self, name: str) -> bytes | None:
+        """Return the bytes of the file that a document was read from, if they were kept: only of PDF files."""
+        return self._store.original(name) if self._store is not None else self._originals.get(name)
+
+    def refresh(self) -> bool:
+        """Take over what another process has written to the collection's file; True if there was anything.
+
+        It does not wait for a batch that goes on in another thread: False then.
+
+        Raises
+        ------
+        StoreError
+            If the file is gone or does not answer.
+        """
+        if self._store is None or not self._writing.acquire(blocking=False):
+            return False
+        try:
+            if not self._store.changed():
+                return False
+            self._open(self._store)
+            return True
+        finally:
+            self._writing.release()
+
+    def change_settings(self, settings: Settings) -> None:
+        """Go on with other settings, and keep them with the collection; documents are cut again if that is other.
+
+        Raises
+        ------
+        SettingsError
+            If they name an unknown retriever or template.
+        """
+        before, after = self.settings, _checked(settings)
+        if self._store is not None:
+            self._store.put("settings", settings_to_json(after))
+        if replace(after, **{name: getattr(before, name) for name in _OF_THE_INDEX}) == after:
+            self.settings = after
+            return
+        with self._writing:
+            self.settings = after
+            if (after.encoder, after.retrievers) != (before.encoder, before.retrievers):
+                self.__dict__.pop("_found_encoder", None)
+                self._encoder_problem, self._vectors = None, {}
+            self.__dict__.pop("_counting", None)
+            if self._store is not None:
+                self._open(self._store)
+            else:
+                entries = self._snapshot.entries
+                if (after.chunking, after.encoder) != (before.chunking, before.encoder):
+                    entries = {n: Entry(e.document, self._chunk(e.document)) for n, e in entries.items()}
+                self._replace_snapshot(entries)
+
+    def save_to(self, store: Store) -> None:
+        """Write the whole collection with its settings into an empty store; this one goes on as it was."""
+        with self._writing:
+            encoder, entries = self._encoder, self._snapshot.entries
+            hashes = [text_hash for text_hash in self._snapshot.hashes if text_hash in self._vectors]
+            rows = {text_hash: self._vectors[text_hash] for text_hash in hashes}
+            kept = (_kept(entry, self.original(name)) for name, entry in entries.items())
+            store.save(kept, encoder.name if encoder is not None else "", rows)
+            unread = [[row.name, row.status, row.reason] for row in self.unread[:_MAX_UNREAD]]
+            for key, value in (
+                ("settings", settings_to_json(self.settings)),
+                ("chunking", self._chunking_signature),
+                ("folders", json.dumps(self._folders)),
+                ("unread", json.dumps(unread)),
+            ):
+                store.put(key, value)
 
     def remove(self, name: str) -> FileReport:
         """Remove a document with all its chunks.
@@ -232,16 +450,20 @@ class AutoContext:
 
     def remove_many(self, names: Sequence[str]) -> Report:
         """Remove documents; KeyError, and nothing removed, if one is unknown."""
-        labels = list(dict.fromkeys(map(_label, names)))
+        labels = list(dict.fromkeys(map(label, names)))
         with self._writing:
+            self.refresh()
             entries = dict(self._snapshot.entries)
-            for label in labels:
-                del entries[label]
+            for name in labels:
+                del entries[name]
+                self._originals.pop(name, None)
             if labels and self._store is not None:
                 self._store.remove(labels)
             if labels:
                 self._replace_snapshot(entries)
-            return Report([FileReport(label, "removed") for label in labels])
+            report = Report([FileReport(name, "removed") for name in labels])
+            self._note_unread(report)
+            return report
 
     def close(self) -> None:
         """Close the store, if there is one."""
@@ -383,26 +605,63 @@ class AutoContext:
             merged.append((start, end))
         return merged
 
-    def warm_up(self) -> None:
+    def warm_up(self, progress: Progress | None = None) -> None:
         """Load the embedding model and index what there is now, so that the first question need not wait for it."""
         encoder = self._encoder
         if isinstance(encoder, SentenceTransformerEncoder):
             encoder.warm_up()
         snapshot = self._snapshot
+        if progress is not None and encoder is not None and snapshot.chunks:
+            pairs, total = list(zip(snapshot.hashes, snapshot.texts, strict=True)), len(snapshot.chunks)
+            self._embed(pairs, lambda done: progress("Embedding", done, total), lambda: False)
         if snapshot.chunks:
             for name in self.retrievers:
                 self._retriever(snapshot, name)
 
     # --- inside ---------------------------------------------------------------------------------------------------
 
-    def _open(self, store: Store) -> None:
+    def _open(self, store: Store) -> tuple[str, ...]:
+        """Load what the store keeps; cut it again where that is done in another way now, and say what was done."""
         loaded = store.load()
-        signature = self._chunking_signature
+        self._folders = json.loads(store.get("folders") or "{}")
+        chunks = {kept.document.name: len(kept.chunks) for kept in loaded}
+        self._unread = {
+            name: FileReport(name, status, reason, chunks.get(name, 0))
+            for name, status, reason in json.loads(store.get("unread") or "[]")
+        }
+        entries = {kept.document.name: Entry(kept.document, kept.chunks) for kept in loaded}
+        signature, notes = self._chunking_signature, []
         if store.get("chunking") != signature:
-            loaded = [(document, self._chunk(document)) for document, _ in loaded]
-            store.save(loaded)
+            entries = {name: Entry(entry.document, self._chunk(entry.document)) for name, entry in entries.items()}
+            if entries:
+                notes.append("The documents were cut into passages again: this is done in another way than before.")
+        kept_hashes = {kept.document.name: kept.hashes for kept in loaded}
+        changed = [entry for name, entry in entries.items() if entry.hashes != kept_hashes[name]]
+        if changed or store.get("chunking") != signature:
+            originals = {entry.document.name: store.original(entry.document.name) for entry in changed}
+            store.save(_kept(entry, originals[entry.document.name]) for entry in changed)
             store.put("chunking", signature)
-        self._snapshot = Snapshot({document.name: Entry(document, chunks) for document, chunks in loaded})
+        notes += self._note_versions(store, is_empty=not entries)
+        self._replace_snapshot(entries)
+        return tuple(notes)
+
+    def _note_versions(self, store: Store, *, is_empty: bool) -> list[str]:
+        """Record which tokenizer and model the collection was used with last, and tell what another one means."""
+        encoder = self._encoder
+        now = {"tokenizer": tokenizer_version(), "model": encoder.name if encoder is not None else ""}
+        before = {key: store.get(key) for key in now}
+        notes = []
+        if before["tokenizer"] not in (None, now["tokenizer"]) and not is_empty:
+            notes.append("Words are told apart in another way than before: the keyword index was made again.")
+        if before["model"] and now["model"] and before["model"] != now["model"] and not is_empty:
+            notes.append(
+                f"The passages had vectors of the model {before['model']}; those of {now['model']} are made where they "
+                "are missing, from the kept texts."
+            )
+        for key, value in now.items():
+            if value and before[key] != value:
+                store.put(key, value)
+        return notes
 
     def _replace_snapshot(self, entries: Mapping[str, Entry]) -> None:
         """Make the next state the present one, and let go of vectors that no document has any more."""
@@ -412,30 +671,6 @@ class AutoContext:
             if len(self._vectors) > len(snapshot.hashes):
                 used = set(snapshot.hashes)
                 self._vectors = {text_hash: row for text_hash, row in self._vectors.items() if text_hash in used}
-
-    def _stopped(self, name: str) -> FileReport:
-        return _not_taken(name, "skipped", _STOPPED, self._snapshot.entries.get(name))
-
-    def _read(
-        self, name: str, source: bytes | Path, entries: Mapping[str, Entry], reading: loaders.Reading
-    ) -> tuple[FileReport, Entry | None]:
-        known = entries.get(name)
-        if loaders.suffix_of(name) not in loaders.suffixes():
-            return FileReport(name, "skipped", f"Not read: only {', '.join(loaders.suffixes())} files are."), None
-        try:
-            data = source.read_bytes() if isinstance(source, Path) else bytes(source)
-            if known is not None and known.document.content_hash == loaders.content_hash(data):
-                return _not_taken(name, "unchanged", " ".join(known.document.notes), known), None
-            document = loaders.load(name, data, reading)
-        except LoadStoppedError:
-            return self._stopped(name), None
-        except LoadError as error:
-            return _not_taken(name, "failed", _sentence(error.reason), known), None
-        except OSError as error:
-            return _not_taken(name, "failed", _sentence(error.strerror or "it cannot be read"), known), None
-        chunks = self._chunk(document)
-        status: FileStatus = "added" if known is None else "changed"
-        return FileReport(name, status, " ".join(document.notes), len(chunks)), Entry(document, chunks)
 
     @cached_property
     def _counting(self) -> tuple[CountTokens, int, str]:
@@ -479,28 +714,35 @@ class AutoContext:
         """The encoder if a retriever uses it."""
         return self._found_encoder if "dense" in self.settings.retrievers else None
 
-    def _embed(self, texts: Sequence[tuple[bytes, str]], tell: Progress, stop: Callable[[], bool]) -> bool:
-        """Get a vector of each text, from memory, the store, or the encoder; False if it was stopped before the end."""
+    def _embed(self, texts: Sequence[tuple[bytes, str]], tell: Callable[[int], None], stop: Callable[[], bool]) -> bool:
+        """Get a vector of each text, from memory, the store, the cache, or the encoder; False if it was stopped."""
         encoder = self._encoder
-        missing = {text_hash: text for text_hash, text in texts if text_hash not in self._vectors}
-        if encoder is None or not missing:
+        if encoder is None:
             return True
-        if self._store is not None:
-            known = self._store.vectors(encoder.name, list(missing))
-            self._vectors.update(known)
-            missing = {text_hash: text for text_hash, text in missing.items() if text_hash not in known}
+        missing = {text_hash: text for text_hash, text in texts if text_hash not in self._vectors}
+        if missing and self._store is not None:
+            missing = self._without_known(missing, self._store.vectors(encoder.name, list(missing)))
+        if missing and self._cache is not None:
+            cached = self._cache.get(encoder.name, list(missing))
+            missing = self._without_known(missing, cached)
+        tell(len(texts) - len(missing))
         hashes = sorted(missing, key=lambda text_hash: len(missing[text_hash]))  # like lengths together: little padding
         for first in range(0, len(hashes), _ENCODE_BATCH):
             if stop():
                 return False
-            tell("Embedding", first, len(hashes))
             batch = hashes[first : first + _ENCODE_BATCH]
             rows = dict(zip(batch, encoder.encode([missing[text_hash] for text_hash in batch]), strict=True))
             self._vectors.update(rows)
-            if self._store is not None:
+            if self._store is not None:  # at once: what is made is never made again, whatever happens
                 self._store.add_vectors(encoder.name, rows)
-        tell("Embedding", len(hashes), len(hashes))
+            if self._cache is not None:
+                self._cache.put(encoder.name, rows)
+            tell(len(texts) - len(hashes) + first + len(batch))
         return True
+
+    def _without_known(self, missing: Mapping[bytes, str], known: Mapping[bytes, Vectors]) -> dict[bytes, str]:
+        self._vectors.update(known)
+        return {text_hash: text for text_hash, text in missing.items() if text_hash not in known}
 
     def _retriever(self, snapshot: Snapshot, name: str) -> Retriever:
         with self._building:
@@ -510,7 +752,7 @@ class AutoContext:
         encoder = self._encoder if name == "dense" else None
         vectors: Vectors | None = None
         if encoder is not None:
-            self._embed(list(zip(snapshot.hashes, snapshot.texts, strict=True)), _tell_nobody, lambda: False)
+            self._embed(list(zip(snapshot.hashes, snapshot.texts, strict=True)), lambda _done: None, lambda: False)
             rows = [self._vectors[text_hash] for text_hash in snapshot.hashes]
             vectors = np.stack(rows) if rows else encoder.encode([])
         return Corpus(snapshot.chunks, self.settings, encoder, vectors, snapshot.texts, snapshot.languages)
@@ -557,27 +799,18 @@ class AutoContext:
         )
 
 
-def _label(name: str) -> str:
-    """Return a document's name as it was given, but on one line: it is a label and never opened."""
-    return loaders.clean_text(name)[0].replace("\n", " ") or "unnamed"
+def _checked(settings: Settings) -> Settings:
+    """Return the settings; SettingsError if they name a part that there is not."""
+    unknown = [name for name in settings.retrievers if name not in retrievers.available()]
+    if unknown:
+        raise SettingsError(f"There is no retriever {unknown[0]!r}; choose from {', '.join(retrievers.available())}.")
+    find_template(settings.template)  # a mistake in it is told now
+    return settings
 
 
-def _not_taken(name: str, status: FileStatus, reason: str, known: Entry | None) -> FileReport:
-    """Return the row of a file that changes nothing: what the collection holds under its name stays."""
-    return FileReport(name, status, reason, len(known.chunks) if known else 0)
+def _kept(entry: Entry, original: bytes | None = None) -> Kept:
+    return Kept(entry.document, entry.chunks, entry.hashes, original)
 
 
-def _is_file(path: Path) -> bool:
-    """Tell files from folders and links; what cannot even be looked at counts as a file, so that it gets its row."""
-    try:
-        return path.is_file() and not path.is_symlink()
-    except OSError:
-        return True
-
-
-def _tell_nobody(_label: str, _done: int, _total: int) -> None:
+def _tell_nobody(_what: str, _done: int, _total: int) -> None:
     pass
-
-
-def _sentence(reason: str) -> str:
-    return f"{reason[:1].upper()}{reason[1:].rstrip('.')}."

@@ -4,6 +4,7 @@
 
     AutoContextError
     ├── LoadError          one file cannot be read; the batch goes on
+    │   ├── KindError      no file of its kind can
     │   └── LoadStoppedError   the user stopped it
     ├── EncoderError       no embedding model; keyword search goes on
     ├── BudgetError        the question and the rules alone are over the budget
@@ -41,6 +42,10 @@ class LoadStoppedError(LoadError):
 
     def __init__(self, name: str) -> None:
         super().__init__(name, "stopped before it was read")
+
+
+class KindError(LoadError):
+    """Files of this kind are not read: a picture, a film, a program."""
 
 
 class EncoderError(AutoContextError):

@@ -167,7 +167,8 @@ def _block(item: Evidence, number: int | None) -> str:
     text = neutralise(item.chunk.text)
     if number is not None:
         text = _LABEL.sub(r"\1(\2)", text)
-        page = f", {item.chunk.place}" if item.chunk.page is not None else ""
+        named = item.chunk.section or item.chunk.page is not None
+        place = f", {neutralise(item.chunk.place)}" if named else ""
         name = neutralise(" ".join(item.chunk.document.split()))
-        text = f"[{number}] ({name}{page})\n{text}"
+        text = f"[{number}] ({name}{place})\n{text}"
     return f"{text}\n{SEPARATOR}\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -55,27 +56,57 @@ class Retriever(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One document as a store keeps it.
+
+    Attributes
+    ----------
+    hashes
+        The hash of each chunk's embedded text: what its vector is kept under.
+    original
+        The bytes of the file, where they are kept too; a store's `load` leaves them out.
+    """
+
+    document: Document
+    chunks: tuple[Chunk, ...]
+    hashes: tuple[bytes, ...]
+    original: bytes | None = None
+
+
 class Store(Protocol):
     """Keeps documents, their chunks and vectors. Each method is one transaction."""
 
-    def load(self) -> list[tuple[Document, tuple[Chunk, ...]]]:
+    def load(self) -> list[Kept]:
         """Return all documents with their chunks, in the order they were first added; chunk numbers are 0."""
         ...
 
-    def save(self, items: Iterable[tuple[Document, tuple[Chunk, ...]]]) -> None:
-        """Insert, or replace the documents of the same names in their places."""
+    def save(self, items: Iterable[Kept], model: str = "", rows: Mapping[bytes, Vectors] | None = None) -> None:
+        """Insert, or replace the documents of the same names in their places, together with vectors; all or nothing."""
         ...
 
     def remove(self, names: Iterable[str]) -> None:
-        """Forget these documents; unknown names are ignored. Their vectors stay."""
+        """Forget these documents, their chunks and vectors; unknown names are ignored."""
+        ...
+
+    def prune(self) -> None:
+        """Forget the vectors of texts that no document holds."""
+        ...
+
+    def original(self, name: str) -> bytes | None:
+        """Return the bytes of the file that a document was read from, if they were kept."""
+        ...
+
+    def originals(self) -> Mapping[str, int]:
+        """Return the size in bytes of each kept original, by the document's name."""
         ...
 
     def vectors(self, model: str, hashes: Sequence[bytes]) -> Mapping[bytes, Vectors]:
-        """Return the known vectors by SHA-256 of the text."""
+        """Return the known vectors by the hash of the text."""
         ...
 
     def add_vectors(self, model: str, rows: Mapping[bytes, Vectors]) -> None:
-        """Keep vectors; a known hash is left as it is."""
+        """Keep vectors."""
         ...
 
     def get(self, key: str) -> str | None:
@@ -86,6 +117,22 @@ class Store(Protocol):
         """Keep a value with the collection."""
         ...
 
+    def changed(self) -> bool:
+        """Tell whether another process has written since the last `load`."""
+        ...
+
     def close(self) -> None:
         """Close the file; the store is not used after this."""
+        ...
+
+
+class VectorCache(Protocol):
+    """Keeps vectors beyond one collection; may forget any at any time, and never raises."""
+
+    def get(self, model: str, hashes: Sequence[bytes]) -> Mapping[bytes, Vectors]:
+        """Return the known ones."""
+        ...
+
+    def put(self, model: str, rows: Mapping[bytes, Vectors]) -> None:
+        """Keep them."""
         ...

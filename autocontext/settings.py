@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from autocontext.errors import SettingsError
+from autocontext.records import known_fields, to_plain
 
 FusionMethod = Literal["scores", "ranks", "union"]
 
@@ -109,6 +111,35 @@ class PdfOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LimitOptions:
+    """How much is read; what is over a limit gets a row that says so.
+
+    Attributes
+    ----------
+    file_megabytes
+        Largest file, in millions of bytes.
+    files, megabytes
+        New and changed files in one batch, and their size in all; the rest is for another round.
+    seconds
+        Longest time to read one file; the others go on meanwhile.
+    originals_megabytes
+        PDF files are kept beside their text, for pictures of their pages, as long as they are no larger in all; 0 keeps
+        none.
+    """
+
+    file_megabytes: float = 50
+    files: int = 20_000
+    megabytes: float = 1_000
+    seconds: float = 120
+    originals_megabytes: float = 200
+
+    def __post_init__(self) -> None:
+        for name in ("file_megabytes", "files", "megabytes", "seconds"):
+            _require(getattr(self, name) > 0, f"{name} must be above 0, not {getattr(self, name)}.")
+        _require(self.originals_megabytes >= 0, f"originals_megabytes is negative: {self.originals_megabytes}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings of a collection.
 
@@ -144,6 +175,7 @@ class Settings:
     bm25: BM25Options = field(default_factory=BM25Options)
     encoder: EncoderOptions = field(default_factory=EncoderOptions)
     pdf: PdfOptions = field(default_factory=PdfOptions)
+    limits: LimitOptions = field(default_factory=LimitOptions)
 
     def __post_init__(self) -> None:
         _require(not isinstance(self.retrievers, str), 'retrievers is a tuple of names, for example ("bm25", "dense").')
@@ -157,3 +189,32 @@ class Settings:
         _require(any(weighted), "Every retriever has weight 0: nothing could be found.")
         _require(self.num_results >= 1, f"num_results must be 1 or more, not {self.num_results}.")
         _require(self.max_tokens >= 1, f"max_tokens must be 1 or more, not {self.max_tokens}.")
+
+
+def settings_to_json(settings: Settings) -> str:
+    """Return the settings as they are kept with a collection: what is not at its default."""
+    return json.dumps(to_plain(settings))
+
+
+def settings_from_json(text: str) -> tuple[Settings, tuple[str, ...]]:
+    """Return the settings of `settings_to_json`, and a sentence on each that this version cannot take over.
+
+    Such a one has its default.
+
+    Examples
+    --------
+    >>> settings_from_json('{"num_results": 3, "taste": "sweet"}')[1]
+    ('The setting taste was not taken over: it is unknown here or has a value that cannot work.',)
+    """
+    try:
+        known, bad = known_fields(Settings, json.loads(text))
+    except (ValueError, RecursionError):  # the text may come from anybody
+        known, bad = {}, ["of this collection"]
+    settings = Settings()
+    for name, value in known.items():
+        try:
+            settings = replace(settings, **{name: value})
+        except (SettingsError, TypeError):
+            bad.append(name)
+    why = "was not taken over: it is unknown here or has a value that cannot work."
+    return settings, tuple(f"The setting {name} {why}" for name in bad)

@@ -7,8 +7,9 @@ from autocontext.ui.frame import page
 
 with page("Documents") as state:
     st.header("Documents", anchor=False)
-    st.write("Kept in this session only: reloading or closing the page forgets them.")
+    documents.show_where(state)
     documents.show_uploaders(state)
+    documents.show_folders(state)
     if state.files:
         documents.show_files(state)
     elif not state.indexing:

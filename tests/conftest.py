@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
+import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 os.environ.setdefault("AUTOCONTEXT_WARM_UP", "0")  # no thread that imports torch while a short test ends
+os.environ["AUTOCONTEXT_DATA"] = tempfile.mkdtemp(prefix="autocontext-tests-")  # never one's own collections
 
 import numpy as np
 import pytest
@@ -39,6 +42,13 @@ class HashEncoder:
                 direction = np.random.default_rng(zlib.crc32(token.encode())).standard_normal(64)
                 row += direction.astype(np.float32)
         return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _data_folder() -> Iterator[None]:
+    """Leave no collections behind."""
+    yield
+    shutil.rmtree(os.environ["AUTOCONTEXT_DATA"], ignore_errors=True)
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from autocontext import chunk_text
+from autocontext import chunk_text, loaders
 from autocontext.chunking import chunk_document, chunk_spans, estimate_tokens
-from autocontext.datatypes import Document
+from autocontext.datatypes import Document, Section
 from autocontext.errors import SettingsError
 from autocontext.settings import ChunkOptions
 
@@ -179,7 +179,7 @@ Sweet.
 
 
 def test_each_chunk_knows_the_headings_above_it():
-    chunks = chunk_document(document(MARKDOWN), ChunkOptions(sentences=1))
+    chunks = chunk_document(loaders.load("a.md", MARKDOWN.encode()), ChunkOptions(sentences=1))
     assert [(chunk.text, chunk.heading) for chunk in chunks] == [
         ("Before.", ""),
         ("# Salt", "Salt"),
@@ -195,8 +195,22 @@ def test_each_chunk_knows_the_headings_above_it():
     ]
 
 
-def test_only_markdown_files_have_headings():
-    assert chunk_document(document("# Salt\nIt melts.", name="a.txt"), ChunkOptions())[0].heading == ""
+def test_plain_text_has_no_headings():
+    assert chunk_document(loaders.load("a.txt", b"# Salt\nIt melts."), ChunkOptions())[0].heading == ""
+
+
+def test_a_chunk_takes_heading_and_place_of_its_section_and_never_runs_over_the_start_of_one_held_apart():
+    text = "Before. One.\n\nTwo.\n\nThree."
+    sections = (
+        Section(8, "Plan", "slide 1", apart=False),
+        Section(14, "Plan > Costs", "slide 2"),
+        Section(20, "Plan > End", "slide 3", apart=False),
+    )
+    chunks = chunk_document(document(text, name="a.pptx", sections=sections), ChunkOptions(sentences=9))
+    assert [(chunk.text, chunk.heading, chunk.place) for chunk in chunks] == [
+        ("Before. One.", "", "line 1"),
+        ("Two.\n\nThree.", "Plan > Costs", "slide 2"),
+    ]
 
 
 def test_a_chunk_knows_its_line_and_the_page_it_begins_on():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -290,3 +291,71 @@ def test_a_file_that_left_the_folder_leaves_the_store(notes, tmp_path, bm25_only
     out, err = capsys.readouterr()
     assert "1 unchanged, 1 removed, 1 failed" in err
     assert "801" not in out.rpartition("Based on")[2]
+
+
+def test_sync_tells_what_has_changed_and_nothing_the_second_time(notes, tmp_path, bm25_only):
+    store = tmp_path / "notes.db"
+    first = run("sync", notes, "--store", store, *bm25_only)
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.splitlines() == [
+        "failed\tnotes/broken.pdf\tIt is damaged or not a PDF; open it in a viewer and save it again.",
+        "added\tnotes/salt.txt",
+        "added\tnotes/tea.md",
+    ]
+    (notes / "broken.pdf").unlink()
+    assert run("sync", notes, "--store", store).stdout == ""
+    (notes / "tea.md").rename(notes / "green.md")
+    (notes / "salt.txt").write_text("Salt is white.")
+    assert run("sync", notes, "--store", store).stdout.splitlines() == [
+        "added\tnotes/green.md\tRenamed from notes/tea.md.",
+        "changed\tnotes/salt.txt",
+        "removed\tnotes/tea.md",
+    ]
+
+
+def test_a_store_keeps_its_settings_until_others_are_given(notes, tmp_path, bm25_only, capsys):
+    store = str(tmp_path / "notes.db")
+    text = "".join(f"Sentence {n} is here with {'many words ' * 20}in it. " for n in range(6))
+    (notes / "salt.txt").write_text(text)
+    chunks = {}
+    for n, options in enumerate(([*bm25_only, "--sentences", "1"], [], ["--sentences", "2"], [])):
+        assert main(["sync", str(notes), "--store", store, *options]) == 0
+        chunks[n] = re.search(r"(\d+) chunks", capsys.readouterr().err)[1]
+    assert int(chunks[0]) == int(chunks[1]) > int(chunks[2]) == int(chunks[3])
+
+
+def test_sync_without_a_store_says_what_it_needs(notes):
+    done = run("sync", notes)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "autocontext: sync keeps its index in a file: name it with --store FILE.\n",
+    )
+
+
+def test_watching_syncs_what_comes_until_it_is_ended(notes, tmp_path, bm25_only):
+    command = [
+        "-m",
+        "autocontext",
+        "sync",
+        notes,
+        "--store",
+        tmp_path / "n.db",
+        "--watch",
+        "--interval",
+        "0.1",
+        *bm25_only,
+    ]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen([sys.executable, *map(str, command)], cwd=ROOT, text=True, **streams) as process:
+        try:
+            assert process.stdout is not None
+            assert [process.stdout.readline().split()[0] for _ in range(3)] == ["failed", "added", "added"]
+            (notes / "new.txt").write_text("Cats sleep.")
+            assert process.stdout.readline().startswith("failed\tnotes/broken.pdf")
+            assert process.stdout.readline() == "added\tnotes/new.txt\n"
+            (notes / "new.txt").unlink()
+            assert process.stdout.readline().startswith("failed\tnotes/broken.pdf")
+            assert process.stdout.readline() == "removed\tnotes/new.txt\n"
+        finally:
+            process.send_signal(signal.SIGINT)
+    assert process.returncode == 130

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from autocontext import AutoContext, AutoContextError, Settings
-from autocontext.datatypes import Chunk, Document, FileReport, ModelOptions, Report
+from autocontext.datatypes import Chunk, Document, FileReport, ModelOptions, Report, Section
 from autocontext.errors import SettingsError
 from autocontext.settings import BM25Options, ChunkOptions
 
@@ -104,6 +104,16 @@ def test_page_at_counts_pages_from_one():
 @pytest.mark.parametrize(("page", "place"), [(None, "line 12"), (3, "p. 3")])
 def test_a_chunk_tells_its_page_or_else_its_line(page, place):
     assert Chunk(0, "a", "Text.", 0, 5, line=12, page=page).place == place
+
+
+def test_a_chunk_of_a_named_section_tells_its_name():
+    assert Chunk(0, "a", "Text.", 0, 5, line=12, page=3, section="slide 3").place == "slide 3"
+
+
+def test_section_at_returns_what_holds_the_offset():
+    first, second = Section(5, "A"), Section(9, "B")
+    document = Document("a.md", "x" * 20, "", sections=(first, second))
+    assert [document.section_at(offset) for offset in (4, 5, 8, 9, 19)] == [None, first, first, second, second]
 
 
 def test_a_key_is_never_shown():

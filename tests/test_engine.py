@@ -107,7 +107,7 @@ def test_a_bad_file_costs_its_own_row_only(make_context):
         ("a.txt", "added"), ("b.pdf", "failed"), ("c.exe", "skipped"), ("d.txt", "failed"), ("e.md", "added"),
     ]  # fmt: skip
     assert "damaged" in report[1].reason
-    assert ".pdf" in report[2].reason
+    assert report[2].reason == ".exe is a program: such files are not read."
     assert report[3].reason == "It holds no text."
     assert report.summary == "2 added, 1 skipped, 2 failed"
     assert list(ac.documents) == ["a.txt", "e.md"]
@@ -421,3 +421,39 @@ def test_the_sample_folder_gives_a_row_for_every_file():
     report = AutoContext(settings=Settings(retrievers=("bm25",))).add_folder(DATA)
     assert report.summary == "11 added, 1 skipped"
     assert [row.name for row in report if row.status == "skipped"] == ["data/questions.jsonl"]
+
+
+# --- encodings ---
+
+GREEK = "Το αλάτι λιώνει στους 801 βαθμούς."
+
+
+def test_a_text_can_be_read_anew_in_another_encoding(make_context):
+    ac = make_context(retrievers=("bm25",))
+    assert ac.add("a.txt", GREEK.encode("cp1253")).reason == "Read as cp1253 (a guess)."
+    row = ac.reread("a.txt", "cp1251")
+    assert (row.status, row.reason) == ("changed", "Read as cp1251, as you said.")
+    assert ac.documents["a.txt"].text == GREEK.encode("cp1253").decode("cp1251")
+    assert ac.reread("a.txt", "windows-1253").status == "changed"
+    assert (ac.documents["a.txt"].text, ac.chunks[0].text) == (GREEK, GREEK)
+
+
+def test_the_encoding_that_was_chosen_is_kept_for_the_next_version_and_in_the_store(make_context, tmp_path):
+    ac = make_context(retrievers=("bm25",), store=tmp_path / "a.db")
+    ac.add("a.txt", b"caf\xe9", encoding="cp1250")
+    ac.close()
+    ac = make_context(retrievers=("bm25",), store=tmp_path / "a.db")
+    assert ac.add("a.txt", b"caf\xe9").status == "unchanged"
+    ac.add("a.txt", b"caf\xf9")
+    assert ac.documents["a.txt"].text == "cafů"
+
+
+@pytest.mark.parametrize("name", ["a.txt", "notes/a.csv"])
+def test_an_encoding_that_is_unknown_or_certain_is_not_changed(make_context, name):
+    ac = make_context({name: "Salt melts."}, retrievers=("bm25",))
+    assert ac.add(name, b"caf\xe9", encoding="klingon").reason == (
+        "There is no encoding 'klingon'; utf-8, cp1252 and gb18030 are some."
+    )
+    with pytest.raises(LoadError, match="its encoding is certain"):
+        ac.reread(name, "cp1252")
+    assert ac.documents[name].text == "Salt melts."

@@ -6,13 +6,15 @@ import codecs
 import hashlib
 import io
 import re
-import zipfile
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pypdf import PdfReader, PdfWriter
 from reportlab.pdfgen.canvas import Canvas
 
 from autocontext import loaders
+from autocontext.datatypes import TextEncoding
 from autocontext.errors import LoadError
 
 GERMAN = "Die Größe der Häuser übersteigt die Höhe der Bäume. Für Ärger sorgte das Übermaß an Fußgängern. "
@@ -107,34 +109,22 @@ def test_other_old_encodings_are_guessed_and_it_is_told(text, encoding):
     assert [note.endswith("(a guess).") for note in notes] == [True]
 
 
-def zipped():
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("word/document.xml", "<w>Text.</w>" * 50)
-    return buffer.getvalue()
-
-
 @pytest.mark.parametrize(
     ("data", "name", "reason"),
     [
         pytest.param(b"", "a.txt", "it holds no text", id="empty"),
         pytest.param(b" \n\r\n\0", "a.md", "it holds no text", id="blanks"),
-        pytest.param(zipped(), "a.txt", "it is not text, whatever its name says", id="archive"),
+        pytest.param(bytes(range(256)) * 20, "a.txt", "it is not text, whatever its name says", id="noise"),
         pytest.param(
             b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\xff\xfe\x90\0",
             "a.md",
-            "it is not text, whatever its name says",
+            "it is a PNG picture, whatever its name says",
             id="picture",
         ),
     ],
 )
 def test_a_file_without_text_is_refused(data, name, reason):
     assert failure(data, name) == reason
-
-
-@pytest.mark.parametrize("name", ["a.docx", "Makefile", "txt", ".pdf/a"])
-def test_other_kinds_of_files_are_refused_with_those_that_are_read(name):
-    assert failure(b"Text.", name) == "files of this kind are not read; these are: .markdown, .md, .pdf, .text, .txt"
 
 
 # --- PDF ---
@@ -225,11 +215,11 @@ def test_a_damaged_index_of_a_pdf_is_repaired():
 
 def test_a_file_that_cannot_be_read_costs_its_own_row_only(make_context):
     ac = make_context({"a.txt": "Old."}, retrievers=("bm25",))
-    report = ac.add_files([("a.txt", b""), ("b.pdf", b"no"), ("c.docx", b"no"), ("d.txt", b"New.")])
+    report = ac.add_files([("a.txt", b""), ("b.pdf", b"no"), ("c.exe", b"no"), ("d.txt", b"New.")])
     assert [(row.name, row.status) for row in report] == [
         ("a.txt", "failed"),
         ("b.pdf", "failed"),
-        ("c.docx", "skipped"),
+        ("c.exe", "skipped"),
         ("d.txt", "added"),
     ]
     assert report[0].reason == "It holds no text."
@@ -241,3 +231,74 @@ def test_a_file_that_cannot_be_read_costs_its_own_row_only(make_context):
 def test_wide_text_without_a_byte_order_mark_is_read_and_it_is_told(encoding):
     document = loaders.load("a.txt", "Salt melts at 801 degrees.".encode(encoding))
     assert (document.text, document.notes) == ("Salt melts at 801 degrees.", (f"Read as {encoding} (a guess).",))
+
+
+FERRY = {
+    "ru": "Паром отходит каждое утро в шесть. Он везёт почту и молоко. Собаки едут бесплатно.",
+    "ja": "渡し船は毎朝六時に出ます。郵便と牛乳を運びます。犬は無料です。",
+    "zh": "渡船每天早上六点出发。它运送邮件和牛奶。狗免费乘坐。",
+    "el": "Το πλοίο φεύγει κάθε πρωί στις έξι.",
+    "ar": "تغادر العبارة كل صباح في الساعة السادسة.",
+    "he": "המעבורת יוצאת בכל בוקר בשש.",
+    "ko": "나룻배는 매일 아침 여섯 시에 떠납니다. 우편과 우유를 나릅니다.",
+    "th": "เรือข้ามฟากออกทุกเช้าเวลาหกโมง",
+    "hi": "नौका हर सुबह छह बजे चलती है।",
+    "de": "Die Fähre fährt täglich um sechs Uhr früh. Hunde fahren umsonst.",
+    "cs": "Vlak odjíždí v šest hodin ráno z třetího nástupiště.",
+    "tr": "Vapur her sabah saat altıda kalkar, köpekler ücretsiz biner. Kışın çalışmıyor.",
+    "it": "Il caffè è caldo. La città è più bella di così. Perché no?",
+}
+
+
+@pytest.mark.parametrize("language", FERRY)
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_wide_text_in_every_script_needs_no_mark(language, encoding):
+    document = loaders.load("a.txt", FERRY[language].encode(encoding))
+    assert (document.text, document.encoding.name) == (FERRY[language], encoding)
+
+
+OLD = {
+    "ru": "cp1251 koi8-r cp866 mac_cyrillic iso8859_5 cp855",
+    "ja": "shift_jis euc_jp iso2022_jp",
+    "zh": "gb18030 hz",
+    "ko": "euc_kr iso2022_kr johab",
+    "el": "cp1253 iso8859_7 cp737",
+    "ar": "cp1256 iso8859_6",
+    "he": "cp1255 iso8859_8 cp862",
+    "th": "tis-620",
+    "de": "cp1252 cp850 mac_roman cp273",
+    "cs": "cp1250 iso8859_2 cp852",
+    "tr": "cp1254",
+    "it": "cp1252",
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "encoding"), [(language, old) for language in OLD for old in OLD[language].split()]
+)
+def test_old_encodings_are_recognised_and_can_be_changed(language, encoding):
+    document = loaders.load("a.txt", FERRY[language].encode(encoding))
+    assert document.text == FERRY[language]
+    assert document.encoding.source == "guess"
+    assert document.encoding.data == FERRY[language].encode(encoding)
+    assert document.notes == (f"Read as {document.encoding.name} (a guess).",)
+    chosen = loaders.load("a.txt", document.encoding.data, "cp437")
+    assert chosen.encoding == TextEncoding("cp437", "user", document.encoding.data)
+
+
+def test_code_that_looks_a_little_like_a_seven_bit_encoding_stays_as_it_is():
+    text = '(format t "~{~a~^, ~}" list) \\ ~{ab~} \n'
+    assert loaders.load("a.lisp", text.encode()).text == text
+
+
+def test_blocks_of_zeros_in_a_log_do_not_make_it_a_binary():
+    document = loaders.load("a.log", b"Salt melts.\n" + b"\0" * 4096 + b"Water boils.\n")
+    assert document.text.split() == ["Salt", "melts.", "Water", "boils."]
+    assert document.notes == ("4096 control characters replaced by blanks.",)
+
+
+@given(st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1).filter(lambda text: text.strip()))
+def test_utf_8_is_always_read_as_it_is(text):
+    document = loaders.load("a.txt", text.encode())
+    assert document.text == text.removeprefix("\ufeff")
+    assert document.encoding.source in ("plain", "mark")

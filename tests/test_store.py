@@ -6,13 +6,15 @@ import hashlib
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from autocontext import AutoContext, AutoContextError, Settings
-from autocontext.datatypes import Chunk, Document
+from autocontext.datatypes import Chunk, Document, Section, TextEncoding
 from autocontext.errors import StoreError
+from autocontext.protocols import Kept
 from autocontext.settings import ChunkOptions
 from autocontext.stores.sqlite import SQLiteStore
 from tests.conftest import ROOT, HashEncoder
@@ -21,6 +23,7 @@ FILES = [
     ("notes/b.md", "# Salt\n\nSalt melts at 801 degrees. 猫が来た。\n"),
     ("a.txt", "Water boils. Gold shines. Boats sail. The cat sleeps."),
 ]
+THREE = ChunkOptions(sentence_tokens=0)
 
 
 @pytest.fixture
@@ -35,6 +38,7 @@ def open_context(path):
     def opened(name="hash-64", **settings):
         encoder = HashEncoder()
         encoder.name = name
+        settings.setdefault("chunking", THREE)
         return AutoContext(settings=Settings(**settings), encoder=encoder, store=path), encoder
 
     return opened
@@ -54,12 +58,26 @@ def found(ac, question="When does salt melt?"):
 
 
 def test_documents_and_chunks_come_back_as_they_were(path):
-    document = Document("a.pdf", "Salt melts.\n\nWater 猫.", "abc", (0, 13), ("1 of 2 pages hold no text.",))
-    chunks = (Chunk(0, "a.pdf", "Salt melts.", 0, 11, 1, 1, "A > B"), Chunk(0, "a.pdf", "Water 猫.", 13, 21, 3, 2))
+    document = Document(
+        "a.pdf",
+        "Salt melts.\n\nWater 猫.",
+        "abc",
+        (0, 13),
+        ("1 of 2 pages hold no text.",),
+        (Section(13, "B", "slide 猫", apart=False),),
+        TextEncoding("cp1251", "guess", b"\x80\xff"),
+    )
+    chunks = (
+        Chunk(0, "a.pdf", "Salt melts.", 0, 11, 1, 1, "A > B"),
+        Chunk(0, "a.pdf", "Water 猫.", 13, 21, 3, 2, "B", "slide 猫"),
+    )
+    kept = Kept(document, chunks, (b"one", b"two"))
     store = SQLiteStore(path)
-    store.save([(document, chunks)])
+    store.save([replace(kept, original=b"%PDF")])
     store.close()
-    assert SQLiteStore(path).load() == [(document, chunks)]
+    again = SQLiteStore(path)
+    assert again.load() == [kept]
+    assert (again.original("a.pdf"), again.original("b.pdf"), again.originals()) == (b"%PDF", None, {"a.pdf": 4})
 
 
 def test_reopening_gives_the_same_collection_and_embeds_nothing(kept, open_context):
@@ -69,13 +87,13 @@ def test_reopening_gives_the_same_collection_and_embeds_nothing(kept, open_conte
     ac.search("When does salt melt?")
     assert encoder.texts_encoded == 1  # the question
     assert [row.status for row in ac.add_files([(name, text.encode()) for name, text in FILES])] == ["unchanged"] * 2
-    ac.search("When does salt melt?")
+    ac.search("Where is the cat?")
     assert encoder.texts_encoded == 2
 
 
 def test_a_reopened_collection_finds_what_one_in_memory_finds(kept, open_context, make_context):
     ac, _ = open_context()
-    assert found(ac) == found(make_context(dict(FILES))) != []
+    assert found(ac) == found(make_context(dict(FILES), chunking=THREE)) != []
 
 
 @pytest.mark.parametrize("data", [b"Salt melts at 801 degrees.", b"Iron rusts. Salt melts."])
@@ -89,31 +107,48 @@ def test_a_replaced_document_keeps_its_place_and_nothing_of_its_old_text(kept, o
         assert not any("猫" in chunk.text for chunk in again.chunks)
 
 
-def test_a_removed_document_leaves_nothing_but_vectors_in_the_file(kept, open_context, path):
+def test_a_removed_document_leaves_nothing_in_the_file_not_even_in_its_free_pages(open_context, path):
     ac, _ = open_context()
+    ac.add("secret.txt", b"The Xylophonium is in the cellar.")
+    assert any(b"Xylophonium" in file.read_bytes() for file in path.parent.iterdir())
+
     ac.remove_many(list(ac.documents))
+
+    assert [file.name for file in path.parent.iterdir() if b"Xylophonium" in file.read_bytes()] == []
     ac.close()
+    assert counts(path) == {"documents": 0, "chunks": 0, "vectors": 0}
+
+
+def test_a_replaced_text_leaves_nothing_in_the_file(open_context, path):
+    ac, _ = open_context()
+    ac.add("secret.txt", b"The Xylophonium is in the cellar.")
+    ac.add("secret.txt", b"Nothing is in the cellar.")
+    ac.close()
+    assert b"Xylophonium" not in path.read_bytes()
+    assert counts(path) == {"documents": 1, "chunks": 1, "vectors": 1}
+
+
+def counts(path):
     file = sqlite3.connect(path)
-    counts = {name: file.execute(f"select count(*) from {name}").fetchone()[0] for name in ("documents", "chunks")}
-    assert counts == {"documents": 0, "chunks": 0}
-    assert file.execute("select count(*) from vectors").fetchone() == (len(kept[1]),)
+    found = {t: file.execute(f"select count(*) from {t}").fetchone()[0] for t in ("documents", "chunks", "vectors")}
     file.close()
+    return found
 
 
-def test_a_removed_document_is_gone_and_its_vectors_are_kept(kept, open_context):
+def test_a_removed_document_is_gone_and_comes_back_as_it_was(kept, open_context):
     ac, _ = open_context()
     ac.remove("notes/b.md")
     for again in (ac, open_context()[0]):
         assert list(again.documents) == ["a.txt"]
         assert [chunk.number for chunk in again.chunks] == [0, 1]
         assert all(chunk.document == "a.txt" for chunk, *_ in found(again, "salt water cat"))
-    ac, encoder = open_context()
+    ac, _ = open_context()
     assert ac.add(FILES[0][0], FILES[0][1].encode()).status == "added"
-    assert (encoder.texts_encoded, list(ac.documents)) == (0, ["a.txt", "notes/b.md"])
+    assert list(ac.documents) == ["a.txt", "notes/b.md"]
 
 
 def test_other_chunk_settings_cut_again_and_embed_only_new_texts(kept, open_context):
-    ac, encoder = open_context(chunking=ChunkOptions(sentences=1))
+    ac, encoder = open_context(chunking=ChunkOptions(sentences=1, sentence_tokens=0))
     sentences = ["Water boils.", "Gold shines.", "Boats sail.", "The cat sleeps."]
     assert [chunk.text for chunk in ac.chunks if chunk.document == "a.txt"] == sentences
     old = {chunk.text for chunk in kept[1]}
@@ -122,7 +157,7 @@ def test_other_chunk_settings_cut_again_and_embed_only_new_texts(kept, open_cont
     ac.search("salt")
     assert encoder.texts_encoded == len(new) + 1
     ac.close()
-    again, encoder = open_context(chunking=ChunkOptions(sentences=1))
+    again, encoder = open_context(chunking=ChunkOptions(sentences=1, sentence_tokens=0))
     assert again.chunks == ac.chunks
     again.search("salt")
     assert encoder.texts_encoded == 1
@@ -136,21 +171,29 @@ def test_another_encoder_embeds_again_and_both_models_vectors_are_kept(kept, ope
         ac.close()
 
 
-def test_vectors_are_kept_by_model_and_the_first_one_stays(path):
+def test_vectors_are_kept_by_model_and_what_can_be_none_is_left_out(path):
     store = SQLiteStore(path)
     hashes = [hashlib.sha256(bytes([n])).digest() for n in range(3)]
-    rows = {text_hash: np.array([n, 0.5], dtype=np.float32) for n, text_hash in enumerate(hashes[:2])}
-    store.add_vectors("one", rows)
-    store.add_vectors("one", {hashes[0]: np.array([9, 9], dtype=np.float32)})
+    store.add_vectors("one", {hashes[0]: np.array([0.6, 0.8], dtype=np.float32)})
+    store.add_vectors("one", {hashes[1]: np.array([0, 1], dtype=np.float32)})
     known = store.vectors("one", hashes)
-    assert {text_hash: row.tolist() for text_hash, row in known.items()} == {hashes[0]: [0, 0.5], hashes[1]: [1, 0.5]}
+    assert {text_hash: row.round(6).tolist() for text_hash, row in known.items()} == {
+        hashes[0]: pytest.approx([0.6, 0.8]), hashes[1]: [0, 1],
+    }  # fmt: skip
     assert {row.dtype for row in known.values()} == {np.dtype(np.float32)}
     assert store.vectors("two", hashes) == {}
+    store._connection.execute("update vectors set vector = x'0000' where text_hash = ?", (hashes[0],))
+    store._connection.execute(
+        "update vectors set vector = x'0000c07f00000000' where text_hash = ?", (hashes[1],)
+    )  # NaN
+    assert store.vectors("one", hashes) == {}
 
 
 def test_more_vectors_are_asked_for_than_sqlite_takes_at_once(path):
     store = SQLiteStore(path)
-    rows = {hashlib.sha256(str(n).encode()).digest(): np.array([n], dtype=np.float32) for n in range(1201)}
+    rows = {
+        hashlib.sha256(str(n).encode()).digest(): np.array([1 - 2 * (n % 2)], dtype=np.float32) for n in range(1201)
+    }
     store.add_vectors("one", rows)
     assert {text_hash: row[0] for text_hash, row in store.vectors("one", list(rows)).items()} == {
         text_hash: row[0] for text_hash, row in rows.items()
@@ -162,7 +205,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(path, data):
     path.write_bytes(data)
     with pytest.raises(StoreError) as caught:
         AutoContext(store=path)
-    assert str(caught.value).startswith(f"{path} cannot be opened as a collection: ")
+    assert str(caught.value).startswith(f"The collection file {path} cannot be used. ")
     assert isinstance(caught.value, AutoContextError)
     assert path.read_bytes() == data
 
@@ -183,12 +226,15 @@ def test_another_programs_database_is_refused_and_left_alone(path):
     other.close()
 
 
-def test_a_collection_of_another_version_is_refused(kept, path):
-    store = SQLiteStore(path)
-    store.put("schema", "0")
-    store.close()
-    with pytest.raises(StoreError, match=r"written by another version \(schema 0\); index the files again\.$"):
+@pytest.mark.parametrize(("version", "cure"), [(3, "update AutoContext"), (1, "index the files again")])
+def test_a_collection_of_another_version_is_refused_and_left_alone(kept, path, version, cure):
+    file = sqlite3.connect(path)
+    file.execute(f"pragma user_version = {version}")
+    file.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=rf"\(schema {version}, this one reads 2\): {cure}\. It was left as it is\."):
         SQLiteStore(path)
+    assert path.read_bytes() == before
 
 
 # --- a crash ---
@@ -204,14 +250,14 @@ class Crashing:
         self.batches += 1
         return np.ones((len(texts), 64), dtype=np.float32) / 8
 
-ac = AutoContext(Settings(chunking=ChunkOptions(sentences=1)), Crashing(), sys.argv[1])
+ac = AutoContext(Settings(chunking=ChunkOptions(sentences=1, sentence_tokens=0)), Crashing(), sys.argv[1])
 ac.add("new.txt", "".join(f"Number {n}. " for n in range(100)).encode())
 """
 CRASH_WHILE_SAVING = """
 def items():
     document = Document("new.txt", "Text.", "")
-    yield document, (Chunk(0, "new.txt", "Text.", 0, 5, 1),)
-    yield replace(document, name="a.txt"), ()
+    yield Kept(document, (Chunk(0, "new.txt", "Text.", 0, 5, 1),), (b"hash",))
+    yield Kept(replace(document, name="a.txt"), (), ())
     os._exit(7)
 
 SQLiteStore(sys.argv[1]).save(items())
@@ -222,6 +268,7 @@ from dataclasses import replace
 import numpy as np
 from autocontext import AutoContext, Settings
 from autocontext.datatypes import Chunk, Document
+from autocontext.protocols import Kept
 from autocontext.settings import ChunkOptions
 from autocontext.stores.sqlite import SQLiteStore
 """
@@ -233,7 +280,7 @@ from autocontext.stores.sqlite import SQLiteStore
 def test_a_crash_leaves_the_collection_as_it_was_and_the_vectors_that_were_made(
     path, open_context, crash, embedded_before
 ):
-    one = {"chunking": ChunkOptions(sentences=1)}
+    one = {"chunking": ChunkOptions(sentences=1, sentence_tokens=0)}
     ac, _ = open_context(**one)
     ac.add("a.txt", b"Salt melts. Water boils.")
     ac.close()
@@ -255,11 +302,13 @@ def test_a_collection_that_another_program_holds_is_an_error_of_ours(tmp_path):
     other = sqlite3.connect(path)
     other.execute("begin immediate")
     try:
-        with pytest.raises(StoreError, match="locked"):
+        with pytest.raises(
+            StoreError, match=r"Another program is writing to it\. Try again when that one is done, or close it\."
+        ):
             store.put("key", "value")
     finally:
         other.close()
     store.put("key", "value")
     store.close()
-    with pytest.raises(StoreError, match="did not answer"):
+    with pytest.raises(StoreError, match="cannot be used"):
         store.get("key")

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 from autocontext.settings import PdfOptions
 
+MAX_TEXT = 50_000_000  # characters of one document
+
 # Control characters but tab and newline cut strings in databases and prompts; lone surrogates cannot be stored.
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from autocontext.ui import answers, models
+from autocontext.ui.collections import show_kept
 from autocontext.ui.state import UiState
 
 EXAMPLES = (
@@ -29,6 +30,7 @@ def show_empty(state: UiState) -> None:
             state.add_sample()
             st.rerun()
         st.page_link("pages/documents.py", label="Add your own documents", icon=":material/upload_file:")
+    show_kept(state)
 
 
 def show_question(state: UiState) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from autocontext.datatypes import FileReport
-from autocontext.loaders import suffixes
+from autocontext.folders import folder_path
+from autocontext.loaders import KINDS
+from autocontext.ui.encoding import show_encoding
+from autocontext.ui.local import why_not_local
 from autocontext.ui.safe import plain, text_html
-from autocontext.ui.state import MAX_FILE_MEGABYTES, UiState, forget_uploads
+from autocontext.ui.state import UiState, forget_uploads, kept
 
 PAGE_SIZE = 20
 _BADGES = {
@@ -17,6 +20,67 @@ _BADGES = {
     "skipped": ("orange", ":material/block:"),
     "failed": ("red", ":material/error:"),
 }
+
+
+def show_where(state: UiState) -> None:
+    """Say where the documents are kept, and for how long."""
+    if state.collection:
+        st.write(
+            f"Kept in the collection **{plain(state.collection_name)}**, a file on this machine: they are here again "
+            "after a reload and a restart."
+        )
+    else:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.write("Kept in this session only: reloading or closing the page forgets them.")
+            if state.engine.documents:
+                st.page_link("pages/collections.py", label="Keep them", icon=":material/save:")
+
+
+def show_folders(state: UiState) -> None:
+    """Draw the folders of this machine that are kept in step, and a field for another one."""
+    folders = state.engine.folders
+    with st.expander("Folders of this machine", icon=":material/sync:", expanded=bool(folders)):
+        if refusal := why_not_local():
+            st.caption(plain(refusal))
+            return
+        form = st.form("folder_form", border=False, clear_on_submit=True)
+        with form, st.container(horizontal=True, vertical_alignment="bottom"):
+            path = st.text_input("Folder", placeholder="/home/me/notes")
+            added = st.form_submit_button("Add folder", icon=":material/create_new_folder:", disabled=state.indexing)
+        if added and path.strip():
+            state.sync_folder(folder_path(path.strip()))
+            st.rerun()
+        st.caption(
+            "It is read where it is, and never changed. Sync adds what is new, reads what has changed again, and "
+            "removes what is gone."
+        )
+        for prefix, where in folders.items():
+            _show_folder(state, prefix, where)
+        if folders:
+            st.toggle("Sync by itself while this page is open", **kept("watching"))
+            st.fragment(_watch, run_every=3.0 if state.watching and not state.indexing else None)(state)
+
+
+def _show_folder(state: UiState, prefix: str, where: str) -> None:
+    count = sum(name.startswith(f"{prefix}/") for name in state.engine.documents)
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"folder_of_{abs(hash(prefix))}"):
+        with st.container(gap=None):
+            st.html(text_html(prefix, "source"))
+            st.html(text_html(where, "where"))
+        st.caption(_counted(count, "document"), width="content")
+        if st.button("Sync", key=f"sync_{prefix}", icon=":material/sync:", disabled=state.indexing):
+            state.sync_folder(folder_path(where))
+            st.rerun()
+        if st.button(
+            "Remove", key=f"forget_{prefix}", icon=":material/delete:", type="tertiary", disabled=state.indexing
+        ):
+            state.remove_folder(prefix)
+            st.rerun()
+
+
+def _watch(state: UiState) -> None:
+    if state.sync_changed():
+        st.rerun()
 
 
 def show_uploaders(state: UiState) -> None:
@@ -29,15 +93,16 @@ def show_uploaders(state: UiState) -> None:
             accept_multiple_files="directory",
             key=f"folder_{key}",
             disabled=state.indexing,
-            help="With all folders in it, but nothing hidden. Files that cannot be read are listed with the reason.",
+            help="With all folders in it, but nothing hidden. Files that cannot be read are listed with the reason. A "
+            "thousand files take a minute to upload; Folders of this machine, below, reads them where they are.",
         )
     with single:
         found = [
             *found,
             *st.file_uploader("Single files", accept_multiple_files=True, key=f"files_{key}", disabled=state.indexing),
         ]
-    kinds = ", ".join(suffixes())
-    st.caption(plain(f"Kinds that are read: {kinds}, up to {MAX_FILE_MEGABYTES} MB each. Nothing leaves this machine."))
+    largest = state.engine.settings.limits.file_megabytes
+    st.caption(plain(f"Kinds that are read: {KINDS}; up to {largest:g} MB each. Nothing leaves this machine."))
     if found and not state.indexing:
         state.index([(file.name, file.getvalue()) for file in found])
         forget_uploads(found)
@@ -78,6 +143,7 @@ def _show_file(state: UiState, row: FileReport) -> None:
             st.html(text_html(row.name, "source"))
             if row.reason:
                 st.html(text_html(row.reason, "where"))
+        show_encoding(state, row.name)
         st.badge(row.status, color=color, icon=icon)  # type: ignore[arg-type]
         st.caption(_counted(row.n_chunks, "chunk") if row.n_chunks else "not indexed", width="content")
         st.button(
@@ -94,7 +160,8 @@ def _show_file(state: UiState, row: FileReport) -> None:
 @st.dialog("Remove all documents?", icon=":material/delete_sweep:")
 def _confirm_removal(state: UiState) -> None:
     counted = _counted(len(state.engine.documents), "document")
-    st.write(f"{counted} will leave this session. The files themselves are not touched.")
+    where = "the collection" if state.collection else "this session"
+    st.write(f"{counted} will leave {where}. The files themselves are not touched.")
     if st.button("Remove all", type="primary", key="confirm_remove_all"):
         state.remove(list(state.files))
         st.rerun()

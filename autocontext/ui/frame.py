@@ -17,13 +17,14 @@ from autocontext.errors import AutoContextError
 from autocontext.llm import load_litellm
 from autocontext.ui.jobs import IndexJob
 from autocontext.ui.safe import plain
-from autocontext.ui.state import UiState, current_state
+from autocontext.ui.state import UiState, current_state, show_in_address
 
 PAGES = (
     ("app.py", "Ask", ":material/search:"),
     ("pages/chat.py", "Chat", ":material/forum:"),
     ("pages/documents.py", "Documents", ":material/folder_open:"),
     ("pages/models.py", "Models", ":material/smart_toy:"),
+    ("pages/collections.py", "Collections", ":material/inventory_2:"),
 )
 _STYLE = """<style>
 .passage { white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.55; }
@@ -55,13 +56,19 @@ def page(title: str) -> Iterator[UiState]:
     st.set_page_config(page_title=f"{title} · AutoContext", page_icon="🗂️", layout="wide")
     st.html(_STYLE)
     state = current_state()
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="menu"):
-        for path, label, icon in PAGES:
-            st.page_link(path, label=label, icon=icon)
     state.collect_index()
+    state.look_again()
+    show_in_address(state)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="menu"):
+        address = {"collection": state.collection} if state.collection else None
+        for path, label, icon in PAGES:
+            st.page_link(path, label=label, icon=icon, query_params=address)
+        st.space("stretch")
+        _show_collection(state)
     if state.notice:
         st.toast(plain(state.notice))
         state.notice = ""
+    state.drawn_empty = not state.engine.documents
     _progress()
     try:
         for warning in state.engine.warnings:
@@ -70,6 +77,14 @@ def page(title: str) -> Iterator[UiState]:
     except AutoContextError as error:
         st.error(plain(str(error)), icon=":material/error:")
     _warm_up(with_litellm=state.prompt is not None)
+
+
+def _show_collection(state: UiState) -> None:
+    """Say where the documents are: a word that must be right on every page."""
+    if state.collection:
+        st.badge(plain(state.collection_name), icon=":material/inventory_2:", color="blue")
+    else:
+        st.badge("This session only", icon=":material/history_toggle_off:", color="gray")
 
 
 def _warm_up(*, with_litellm: bool) -> None:
@@ -99,12 +114,17 @@ def _progress() -> None:
     st.fragment(_show_progress, run_every=0.4 if running else None)()
 
 
-def _describe(job: IndexJob) -> str:
-    if job.label == "Pages":
-        return f"Reading a PDF: {job.done:,} of {job.total:,} pages"
-    unit = "files" if job.label == "Reading" else "chunks"
-    loading = " (loading the embedding model)" if job.label == "Embedding" and not job.done else ""
-    return f"{job.label}: {job.done:,} of {job.total:,} {unit}{loading}"
+def _describe(job: IndexJob, ready: int) -> str:
+    (read, files), (embedded, chunks) = job.files, job.chunks
+    parts = [f"Read {read:,} of {files:,} files"] if files else ["Getting ready"]
+    if job.pages[1]:
+        parts.append(f"page {job.pages[0]:,} of {job.pages[1]:,} of a PDF")
+    if chunks:
+        loading = " (loading the embedding model)" if not embedded else ""
+        parts.append(f"embedded {embedded:,} of {chunks:,} chunks so far{loading}")
+    if files and ready:
+        parts.append(f"{ready:,} can be asked already")
+    return ", ".join(parts)
 
 
 def _show_progress() -> None:
@@ -114,7 +134,10 @@ def _show_progress() -> None:
     job = state.index_job
     if job is None:
         return
+    ready = len(state.engine.documents)
+    if ready and state.drawn_empty:
+        st.rerun()  # the first documents are in: there is something to ask
     with st.container(horizontal=True, vertical_alignment="center", key="progress"):
-        st.progress(job.done / job.total if job.total else 0.0, text=_describe(job))
+        st.progress(job.share if job.files[1] or job.chunks[1] else 0.0, text=_describe(job, ready))
         if st.button("Stop", key="stop_indexing", icon=":material/stop_circle:"):
             job.stop()

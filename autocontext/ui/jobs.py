@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -20,12 +20,14 @@ from autocontext.llm import StreamJob
 
 
 class IndexJob:
-    """Adds files to a collection; nobody left to see it (`is_abandoned`) stops it too.
+    """Adds files, or brings a folder in step; nobody left to see it (`is_abandoned`) stops it too.
 
     Attributes
     ----------
     label, done, total
         What is going on and how far it is.
+    files, chunks, pages
+        Done and the whole so far of each: files read, chunks embedded, pages of the PDF that is being read.
     report
         The rows of the files; None until it has ended.
     error
@@ -35,10 +37,13 @@ class IndexJob:
     def __init__(
         self,
         engine: AutoContext,
-        files: Sequence[tuple[str, bytes | Path]],
+        files: Sequence[tuple[str, bytes | Path]] | Path,
         is_abandoned: Callable[[], bool] = lambda: False,
+        encodings: Mapping[str, str] | None = None,
     ) -> None:
-        self.label, self.done, self.total = "Reading", 0, len(files)
+        self._encodings = encodings
+        self.label, self.done, self.total = "Reading", 0, 0 if isinstance(files, Path) else len(files)
+        self.files, self.chunks, self.pages = (0, self.total), (0, 0), (0, 0)
         self.report: Report | None = None
         self.error: str | None = None
         self._stop = threading.Event()
@@ -46,21 +51,39 @@ class IndexJob:
         self._thread = threading.Thread(target=self._work, args=(engine, files), name="autocontext-index", daemon=True)
         self._thread.start()
 
-    def _work(self, engine: AutoContext, files: Sequence[tuple[str, bytes | Path]]) -> None:
+    def _work(self, engine: AutoContext, files: Sequence[tuple[str, bytes | Path]] | Path) -> None:
         try:
-            self.report = engine.add_files(files, progress=self._progress, should_stop=self._should_stop)
-            engine.warm_up()
+            if isinstance(files, Path):
+                self.report = engine.add_folder(files, progress=self._progress, should_stop=self._should_stop)
+            else:
+                self.report = engine.add_files(
+                    files, encodings=self._encodings, progress=self._progress, should_stop=self._should_stop
+                )
+            engine.warm_up(self._progress)
         except AutoContextError as error:
             self.error = str(error)
         except Exception as error:  # noqa: BLE001 a bug: say so rather than show progress for ever
-            state = "as they were before" if self.report is None else "in, but the search is not ready"
-            self.error = f"Indexing failed ({type(error).__name__}). The documents are {state}."
+            state = "Documents that were in before are as they were" if self.report is None else "The documents are in"
+            ready = "." if self.report is None else ", but the search is not ready."
+            self.error = f"Indexing failed ({type(error).__name__}). {state}{ready}"
 
     def _should_stop(self) -> bool:
         return self._stop.is_set() or self._is_abandoned()
 
     def _progress(self, label: str, done: int, total: int) -> None:
         self.label, self.done, self.total = label, done, total
+        if label == "Embedding":
+            self.chunks = (done, total)
+        elif label == "Pages":
+            self.pages = (done, total)
+        elif label == "Reading":
+            self.files, self.pages = (done, total), (0, 0)
+
+    @property
+    def share(self) -> float:
+        """How much of the whole is done, 0 to 1: of the files that are read, and of their chunks."""
+        read, embedded = (done / total if total else 1.0 for done, total in (self.files, self.chunks))
+        return min(1.0, read * embedded)
 
     @property
     def running(self) -> bool:

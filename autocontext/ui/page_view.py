@@ -19,7 +19,7 @@ _LIMITS = PdfOptions(seconds=20)
 def show_page_button(chunk: Chunk, key: str) -> None:
     """Draw the button that shows the passage on its page, if the PDF is at hand."""
     state = current_state()
-    if chunk.page is None or chunk.document not in state.originals:
+    if chunk.page is None or not chunk.document.lower().endswith(".pdf"):
         return
     if st.button("Show page", key=f"show_page_{key}", icon=":material/find_in_page:", type="tertiary"):
         _show_pages(state, chunk)
@@ -29,7 +29,7 @@ def show_page_button(chunk: Chunk, key: str) -> None:
 def _show_pages(state: UiState, chunk: Chunk) -> None:
     st.html(text_html(chunk.document, "source"))
     document = state.engine.documents.get(chunk.document)
-    data = state.originals.get(chunk.document, document.content_hash) if document is not None else None
+    data = state.engine.original(chunk.document)
     if document is None or data is None:
         st.warning("The file is not at hand any more, or has changed. Add it again to see its pages.")
         return

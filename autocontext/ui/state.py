@@ -1,13 +1,16 @@
-"""What one browser session knows, as one typed object; two sessions share nothing but the embedding model."""
+"""What one browser session knows, as one typed object.
+
+Two sessions share nothing but the embedding model, vectors, and a kept collection that both have opened.
+"""
 
 from __future__ import annotations
 
 import gc
 import os
 import time
-import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +23,15 @@ from autocontext.budget import Budget, fit_context, plan_budget
 from autocontext.datatypes import Chunk, ContextSize, FileReport, ModelOptions, Prompt, Report
 from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError
-from autocontext.loaders import is_hidden, suffix_of, suffixes
+from autocontext.folders import Signature, signature_of
 from autocontext.model_server import find_context_size
+from autocontext.naming import is_hidden, relative
 from autocontext.ui.jobs import AnswerJob, IndexJob
-from autocontext.ui.originals import Originals
+from autocontext.ui.library import library
 from autocontext.ui.talk import Talk
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "data"
-MAX_FILES = 5_000
-MAX_FILE_MEGABYTES = 50
-MAX_MEGABYTES = 500  # also server.maxUploadSize: what the browser refuses by itself gets no row
 _GRACE_SECONDS = 30.0
 _SIZE_SECONDS = 1.0  # a page waits no longer for a server to say how much its model takes
 
@@ -41,14 +42,18 @@ class UiState:
 
     Attributes
     ----------
+    collection
+        The id of the kept collection that is open; "" for documents of this session only.
+    collection_name
+        Its name.
     files
         The last outcome of each file, by name; also of files that are not in the collection.
-    originals
-        The PDFs themselves, to show their pages.
     notice
         A sentence to show once, on the next run.
     problem
         Why there is no prompt for the question, or "".
+    drawn_empty
+        Whether the page was last drawn without any document.
     uploads
         How often the upload widgets were emptied: a new number is a new, empty widget.
     budget
@@ -61,9 +66,10 @@ class UiState:
         Models to come back to, with their addresses and keys; of this session only, like every key.
     """
 
-    engine: AutoContext = field(default_factory=AutoContext)
+    engine: AutoContext = field(default_factory=lambda: library().session_only())
+    collection: str = ""
+    collection_name: str = ""
     files: dict[str, FileReport] = field(default_factory=dict)
-    originals: Originals = field(default_factory=Originals)
     index_job: IndexJob | None = None
     notice: str = ""
     uploads: int = 0
@@ -88,39 +94,114 @@ class UiState:
     test_job: AnswerJob | None = None
     talk: Talk = field(default_factory=Talk)
     _size: tuple[ModelOptions, ContextSize | None] | None = None
+    watching: bool = False
+    drawn_empty: bool = True
+    _left_alone: int = 0
+    _signatures: dict[str, Signature] = field(default_factory=dict)
     _searched: tuple[str, int, int, str] | None = None
     _searched_chunks: tuple[Chunk, ...] = ()
+
+    # --- collections ---
+
+    def open_collection(self, id_: str) -> None:
+        """Open a kept collection in place of what is open; StoreError, and nothing changes, if that cannot be."""
+        engine = library().open(id_)
+        self._show(engine)
+        self.collection, self.collection_name = id_, library().collections.name(id_)
+        self.num_results, self.max_tokens = engine.settings.num_results, engine.settings.max_tokens
+        self.notice, engine.notes = " ".join(engine.notes), ()
+        self.index_job = library().job_of(engine)
+        if self.index_job is None and engine.documents:
+            self._start([])  # loads what the first question needs
+
+    def close_collection(self) -> None:
+        """Go back to documents of this session only, with none."""
+        self._show(library().session_only())
+        self.collection = self.collection_name = ""
+
+    def keep_as(self, name: str) -> None:
+        """Make a collection of the documents of this session, and open it."""
+        self.open_collection(library().collections.keep(name, self.engine))
+
+    def look_again(self) -> None:
+        """Take over what another session or program has done to the open collection, also that it is gone."""
+        if not self.collection:
+            return
+        try:
+            is_other = self.engine.refresh()
+            self.collection_name = library().collections.name(self.collection)
+        except AutoContextError as error:
+            self.close_collection()
+            self.notice = str(error)
+            return
+        is_other = is_other or {n for n, row in self.files.items() if row.n_chunks} != set(self.engine.documents)
+        if is_other and not self.indexing:
+            self.files = _rows_of(self.engine)
+
+    def keep_settings(self) -> None:
+        """Keep the limits of the prompt with the open collection."""
+        settings = replace(self.engine.settings, num_results=self.num_results, max_tokens=self.max_tokens)
+        if self.collection and settings != self.engine.settings:
+            self.engine.change_settings(settings)
+
+    def _show(self, engine: AutoContext) -> None:
+        if self.index_job is not None and not self.collection:
+            self.index_job.stop()  # nobody will see these documents again
+        self.ask("")
+        self.talk.clear()
+        self.engine, self.files, self.index_job = engine, _rows_of(engine), None
+        self.prompt, self.problem, self._searched, self._searched_chunks = None, "", None, ()
+        self.watching, self._signatures = False, {}
 
     # --- documents ---
 
     def index(self, files: Sequence[tuple[str, bytes | Path]]) -> None:
-        """Start to add files in the background; what is over a limit gets a row that says so. Hidden files are left."""
-        taken: list[tuple[str, bytes | Path]] = []
-        size = 0
-        for name, source in sorted(((relative_name(name), source) for name, source in files), key=lambda file: file[0]):
-            bytes_here = len(source) if isinstance(source, bytes) else source.stat().st_size
-            if is_hidden(name):
-                continue
-            if suffix_of(name) in suffixes():  # the others only get their row
-                size += bytes_here
-            if bytes_here > MAX_FILE_MEGABYTES * 1_000_000:
-                self._skip(name, f"Larger than {MAX_FILE_MEGABYTES} MB: split it.")
-            elif len(taken) >= MAX_FILES or size > MAX_MEGABYTES * 1_000_000:
-                self._skip(name, f"Over {MAX_FILES:,} files or {MAX_MEGABYTES} MB at once: add it in another round.")
-            else:
-                taken.append((name, source))
-        if taken and not self.indexing:
-            for name, source in taken:
-                self.originals.keep(name, source)
-            self.index_job = IndexJob(self.engine, taken, _is_abandoned())
+        """Start to add files in the background, but hidden ones."""
+        named = sorted(((relative(name), source) for name, source in files), key=lambda file: file[0])
+        taken = [(name, source) for name, source in named if not is_hidden(name)]
+        if not self.indexing:
+            self._left_alone = len(named) - len(taken)
+            self._start(taken)
 
-    def _skip(self, name: str, why: str) -> None:
-        last = self.files.get(name)
-        self.files[name] = FileReport(name, "skipped", why, last.n_chunks if last else 0)
+    def sync_folder(self, folder: Path) -> None:
+        """Start to bring the collection in step with a folder of this machine."""
+        if not self.indexing:
+            self._start(folder)
+
+    def sync_changed(self) -> bool:
+        """Start to sync a folder in which something has changed and come to rest since the last look; True if so."""
+        if not self.watching or self.indexing:
+            return False
+        for path in self.engine.folders.values():
+            try:
+                now = signature_of(path)
+            except AutoContextError:
+                continue  # a drive that was taken out: nothing is removed
+            before = self._signatures.get(path), self._signatures.get(f"{path} last")
+            self._signatures[f"{path} last"] = now
+            if now != before[0] and now == before[1]:
+                self._signatures[path] = now
+                self.sync_folder(Path(path))
+                return True
+        return False
+
+    def reread(self, name: str, encoding: str) -> None:
+        """Start to decode a text in another way, whose encoding was a guess."""
+        document = self.engine.documents.get(name)
+        if document is not None and document.encoding is not None and not self.indexing:
+            self._start([(name, document.encoding.data)], {name: encoding})
+
+    def _start(
+        self, files: Sequence[tuple[str, bytes | Path]] | Path, encodings: Mapping[str, str] | None = None
+    ) -> None:
+        is_abandoned = (lambda: False) if self.collection else _is_abandoned()  # a kept collection is for later too
+        self.index_job = library().start(self.engine, IndexJob(self.engine, files, is_abandoned, encodings))
 
     @property
     def indexing(self) -> bool:
         """Whether files are being added now."""
+        if self.index_job is None and self.collection:  # one that another session has begun
+            self.index_job = library().job_of(self.engine)
         return self.index_job is not None and self.index_job.running
 
     def collect_index(self) -> bool:
@@ -129,8 +210,17 @@ class UiState:
         if job is None or job.running:
             return False
         self.index_job = None
-        self._take(job.report or Report())
-        self.notice = job.error or f"Done: {(job.report or Report()).summary}."
+        report = job.report or Report()
+        self._take(report)
+        present = {*self.engine.documents, *(row.name for row in self.engine.unread)}
+        self.files = {name: row for name, row in self.files.items() if name in present}
+        hidden = f"{self._left_alone:,} hidden files left alone." if self._left_alone else ""
+        ending = str(report.error or "")
+        said = [f"Done: {report.summary}." if report or job.error is None else "", hidden, *report.notes, ending]
+        self._left_alone = 0
+        if report or report.notes or hidden:  # not where a collection was only opened
+            self.notice = " ".join(sentence for sentence in said if sentence)
+        self.notice = job.error or self.notice
         return True
 
     def add_sample(self) -> None:
@@ -146,9 +236,9 @@ class UiState:
     def remove(self, names: Sequence[str]) -> None:
         """Remove documents, and the rows of files that are no documents."""
         self._take(self.engine.remove_many([name for name in names if name in self.engine.documents]))
+        self.engine.forget_unread(names)
         for name in names:
             self.files.pop(name, None)
-            self.originals.forget(name)
         self.prompt, self._searched, self._searched_chunks = None, None, ()  # a removed text stays nowhere
         if self.talk.forget(names):
             self.notice = "The conversation is cleared: it quoted a document that you removed."
@@ -156,6 +246,11 @@ class UiState:
             self.stop_answer()
             self.answer_job = None
             self.talk.clear()
+
+    def remove_folder(self, prefix: str) -> None:
+        """Remove a folder of this machine and its documents."""
+        self.remove([name for name in self.files if name.startswith(f"{prefix}/")])
+        self.engine.remove_folder(prefix)
 
     def _take(self, report: Report) -> None:
         for row in report:
@@ -262,10 +357,14 @@ def forget_uploads(files: Iterable[UploadedFile]) -> None:
         context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
 
 
-def relative_name(name: str) -> str:
-    """Return the name that a browser sent as a relative path with ``/`` that leads nowhere up."""
-    parts = unicodedata.normalize("NFC", name).replace("\\", "/").split("/")
-    return "/".join(part for part in parts if part not in ("", ".", "..")) or "unnamed"
+def _rows_of(engine: AutoContext) -> dict[str, FileReport]:
+    """Return a row for each document as it is, and for each file that could not be read."""
+    counts = Counter(chunk.document for chunk in engine.chunks)
+    rows = {
+        name: FileReport(name, "unchanged", " ".join(document.notes), counts[name])
+        for name, document in engine.documents.items()
+    }
+    return rows | {row.name: row for row in engine.unread}
 
 
 def current_state() -> UiState:
@@ -274,7 +373,28 @@ def current_state() -> UiState:
         gc.collect()  # sessions that have ended let go of their documents: docs/decisions/003
         st.session_state["autocontext"] = UiState()
     state: UiState = st.session_state["autocontext"]
+    if "autocontext_address" not in st.session_state:  # the session's first run: F5, a bookmark, a server's restart
+        st.session_state["autocontext_address"] = True
+        _open_from_address(state)
     return state
+
+
+def _open_from_address(state: UiState) -> None:
+    id_ = st.query_params.get("collection", "")
+    if id_ and id_ != state.collection:
+        try:
+            with st.spinner("Opening the collection…", show_time=True):
+                state.open_collection(id_)
+        except AutoContextError as error:
+            state.notice = str(error)
+
+
+def show_in_address(state: UiState) -> None:
+    """Let the page's address say which collection is open, so that a reload opens it again."""
+    if state.collection and st.query_params.get("collection") != state.collection:
+        st.query_params["collection"] = state.collection
+    elif not state.collection and "collection" in st.query_params:
+        del st.query_params["collection"]
 
 
 def kept(name: str, version: int = 0) -> dict[str, Any]:
@@ -289,4 +409,6 @@ def kept(name: str, version: int = 0) -> dict[str, Any]:
 
 
 def _keep(name: str, key: str) -> None:
-    setattr(current_state(), name, st.session_state[key])
+    state = current_state()
+    setattr(state, name, st.session_state[key])
+    state.keep_settings()

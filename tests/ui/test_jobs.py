@@ -137,9 +137,9 @@ def test_a_stopped_batch_leaves_an_older_version_as_it_was() -> None:
         (EncoderError("The embedding model is gone. Install it."), "The embedding model is gone. Install it."),
         (
             RuntimeError("at 0x7f: /home/somebody"),
-            "Indexing failed (RuntimeError). The documents are as they were before.",
+            "Indexing failed (RuntimeError). Documents that were in before are as they were.",
         ),
-        (MemoryError(), "Indexing failed (MemoryError). The documents are as they were before."),
+        (MemoryError(), "Indexing failed (MemoryError). Documents that were in before are as they were."),
     ],
 )
 def test_an_error_is_a_sentence_and_leaves_the_documents(error: Exception, sentence: str) -> None:

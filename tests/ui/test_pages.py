@@ -16,12 +16,11 @@ import pytest
 from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest
 
-from autocontext import AutoContext, loaders
-from autocontext.loaders import content_hash
+from autocontext import AutoContext, Settings, loaders
+from autocontext.settings import LimitOptions
 from autocontext.ui.ask import EXAMPLES
 from autocontext.ui.frame import _describe
 from autocontext.ui.jobs import IndexJob
-from autocontext.ui.originals import Originals
 from autocontext.ui.state import UiState
 from tests.conftest import DATA, ROOT, HashEncoder
 from tests.fake_llm import ANSWER, FakeLLM
@@ -262,7 +261,7 @@ def test_a_folder_becomes_a_row_a_file_also_for_those_that_cannot_be_read(sessio
         "notes/a.txt": ("added", ""),
         "notes/sub/b.md": ("added", ""),
         "notes/sub/日本語.txt": ("added", ""),
-        "notes/setup.exe": ("skipped", "Not read: only .markdown, .md, .pdf, .text, .txt files are."),
+        "notes/setup.exe": ("skipped", ".exe is a program: such files are not read."),
         "notes/broken.pdf": ("failed", "It is damaged or not a PDF; open it in a viewer and save it again."),
         "notes/empty.txt": ("failed", "It holds no text."),
     }
@@ -319,7 +318,7 @@ def test_the_upload_widgets_are_emptied(session) -> None:
 def test_five_clicks_elsewhere_read_and_encode_nothing(session, encoder, monkeypatch) -> None:
     read: list[str] = []
     load = loaders.load
-    monkeypatch.setattr(loaders, "load", lambda name, *rest: read.append(name) or load(name, *rest))
+    monkeypatch.setattr(loaders, "load", lambda name, *given: read.append(name) or load(name, *given))
     at = ask(session(SALT), SALT_QUESTION)
     encoded, chunks = encoder.texts_encoded, state_of(at).engine.chunks
 
@@ -367,6 +366,19 @@ def test_a_replaced_file_is_in_the_prompt_at_once(session, n_paragraphs: int) ->
         assert f"The melting point is {degrees}." in prompt_of(at)
 
 
+def test_letters_that_look_wrong_can_be_read_in_another_way(session) -> None:
+    text = "Το αλάτι λιώνει στους 801 βαθμούς."
+    at = session({"a.txt": text.encode("cp1253"), "b.txt": "Salt melts."}, "pages/documents.py")
+    (choice,) = at.selectbox  # none for b.txt, which is certain
+    assert choice.value == "cp1253"
+    choice.set_value("cp1251")
+    run(at)
+    assert text.encode("cp1253").decode("cp1251") in [element.value for element in at.code]
+    click(at, r"Read as cp1251")
+    assert rows(at)["a.txt"] == ("changed", "Read as cp1251, as you said.")
+    assert state_of(at).engine.documents["a.txt"].text == text.encode("cp1253").decode("cp1251")
+
+
 def test_remove_all_asks_first(session) -> None:
     at = click(session(SALT, page=PAGES[1]), "Remove all")
 
@@ -391,13 +403,14 @@ def test_many_files_come_in_pages_and_can_be_found_by_name(session) -> None:
     assert "No file has this in its name." in at.caption.values
 
 
-def test_too_many_files_at_once_get_rows_that_say_so(session, monkeypatch) -> None:
-    monkeypatch.setattr("autocontext.ui.state.MAX_FILES", 2)
+def test_too_many_files_at_once_get_rows_that_say_so(session) -> None:
+    at = session(page=PAGES[1])
+    state_of(at).engine.change_settings(Settings(limits=LimitOptions(files=2)))
 
-    at = upload(session(page=PAGES[1]), {f"{name}.txt": b"Salt." for name in "abc"})
+    upload(at, {f"{name}.txt": b"Salt." for name in "abc"})
 
     assert [status for status, _ in rows(at).values()] == ["skipped", "added", "added"]
-    assert rows(at)["c.txt"][1] == "Over 2 files or 500 MB at once: add it in another round."
+    assert rows(at)["c.txt"][1] == "Over 2 files or 1000 MB at once: add it in another round."
 
 
 def test_a_click_elsewhere_does_not_break_indexing(session) -> None:
@@ -800,10 +813,9 @@ def test_a_hostile_model_name_reaches_no_markdown_raw(session, llm: FakeLLM) -> 
         assert hostile not in sent(at, without=(*RAW_KINDS, "text_input"))
 
 
-def test_hidden_and_large_files_do_not_crowd_out_the_notes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autocontext.ui.state.MAX_FILES", 2)
-    monkeypatch.setattr("autocontext.ui.state.MAX_FILE_MEGABYTES", 0.00002)
-    state = UiState(engine=AutoContext(encoder=HashEncoder()))
+def test_hidden_and_large_files_do_not_crowd_out_the_notes() -> None:
+    limits = LimitOptions(files=1, file_megabytes=0.00002)
+    state = UiState(engine=AutoContext(Settings(limits=limits), HashEncoder()))
     hidden = [(f"vault/.git/objects/{n}", b"x") for n in range(5)]
     state.index([*hidden, ("vault/large.txt", b"x" * 21), ("vault/note.md", b"Salt melts.")])
     while not state.collect_index():
@@ -813,6 +825,7 @@ def test_hidden_and_large_files_do_not_crowd_out_the_notes(monkeypatch: pytest.M
         "vault/large.txt": "skipped",
         "vault/note.md": "added",
     }
+    assert state.notice == "Done: 1 added, 1 skipped. 5 hidden files left alone."
 
 
 def test_a_removed_text_stays_nowhere_in_the_session() -> None:
@@ -984,26 +997,13 @@ def test_a_passage_of_a_pdf_is_shown_on_its_page(session) -> None:
 def test_a_page_that_is_not_at_hand_any_more_is_told(session) -> None:
     at = session({"notes/salt.pdf": drawn("Salt melts at 801 degrees.")})
     ask(at, SALT_QUESTION)
-    state_of(at).originals.keep("notes/salt.pdf", drawn("Another file."))
+    state_of(at).engine._originals = {}
     click(at, "Show page")
     assert [warning.value for warning in at.warning if "at hand" in warning.value] == [
         "The file is not at hand any more, or has changed. Add it again to see its pages."
     ]
     state_of(at).remove(["notes/salt.pdf"])
-    assert "notes/salt.pdf" not in state_of(at).originals
-
-
-def test_originals_are_let_go_when_they_are_too_many() -> None:
-    kept = Originals(max_bytes=10)
-    kept.keep("a.pdf", b"12345")
-    kept.keep("b.pdf", b"67890")
-    kept.keep("c.txt", b"123")
-    assert ["a.pdf" in kept, "b.pdf" in kept, "c.txt" in kept] == [True, True, False]
-    kept.keep("c.pdf", b"123")
-    kept.keep("d.pdf", b"x" * 11)
-    assert ["a.pdf" in kept, "b.pdf" in kept, "c.pdf" in kept, "d.pdf" in kept] == [False, True, True, False]
-    assert kept.get("b.pdf", content_hash(b"67890")) == b"67890"
-    assert kept.get("b.pdf", content_hash(b"other")) is None
+    assert state_of(at).engine.original("notes/salt.pdf") is None
 
 
 def test_pages_of_a_pdf_are_told_while_they_are_read() -> None:
