@@ -73,7 +73,8 @@ def _parser() -> argparse.ArgumentParser:
         "--template-file",
         metavar="FILE",
         help="form of your own: a text with {query}, and {context} where the passages go (or {bare_context}: without "
-        "their numbers); {marker} is a code that the lines around the passages carry",
+        "their numbers); {marker} is a code that the lines around the passages carry, {doubt} a sentence where the "
+        "answer is probably not there",
     )
 
     size = argparse.ArgumentParser(add_help=False)

@@ -130,7 +130,11 @@ def index_text(document: Document, chunk: Chunk) -> str:
     'It melts ice.\nSalt > Uses'
     """
     title = document_title(document)
-    context = chunk.heading if chunk.heading.startswith(title) else " > ".join(filter(None, (title, chunk.heading)))
+    outermost = chunk.heading.partition(" > ")[0]
+    if outermost and title.endswith(outermost):
+        context = title + chunk.heading.removeprefix(outermost)
+    else:
+        context = " > ".join(filter(None, (title, chunk.heading)))
     last = context.rpartition(" > ")[2]
     if chunk.text.lstrip("# ").startswith(last):  # the chunk begins with its own title or heading
         context = context[: len(context) - len(last)].removesuffix(" > ")
@@ -138,14 +142,22 @@ def index_text(document: Document, chunk: Chunk) -> str:
 
 
 def document_title(document: Document) -> str:
-    """Return the first line if it stands alone, else what the file's name says; "" if that is only a number or code."""
+    r"""Return what the file's name says, if it has words, and the first line, if that stands alone.
+
+    Examples
+    --------
+    >>> document_title(Document("reports/ADOBE_2022_10K.pdf", "Annual report\n\nWe sell software.", ""))
+    'ADOBE 2022 10K: Annual report'
+    """
+    words = re.findall(r"[^\W_]+", PurePosixPath(document.name).stem)
+    letters = sum(len(word) for word in words if word.isalpha() and len(word) > 3)
+    named = " ".join(words) if letters * 5 >= 2 * sum(map(len, words)) > 0 else ""
     first, blank, _ = document.text.lstrip("\ufeff \n").partition("\n\n")
     title = first.strip().lstrip("# ")
-    if blank and title and "\n" not in title and len(title) <= _LONGEST_TITLE:
-        return title
-    words = re.findall(r"[^\W_]+", PurePosixPath(document.name).stem)
-    letters = sum(len(word) for word in words if word.isalpha() and len(word) > 2)
-    return " ".join(words) if letters * 2 >= sum(map(len, words)) else ""
+    if not (blank and title and "\n" not in title and len(title) <= _LONGEST_TITLE):
+        return named
+    known = {word.casefold() for word in re.findall(r"[^\W_]+", title)}
+    return title if known.issuperset(word.casefold() for word in named.split()) else f"{named}: {title}"
 
 
 def _sized_sentences(text: str, limit: int, count_tokens: CountTokens) -> Iterator[tuple[int, int, int, bool]]:

@@ -56,6 +56,7 @@ from autocontext.tokens import count_tokens
 from autocontext.versions import tokenizer_version
 
 _OF_THE_INDEX = ("retrievers", "chunking", "bm25", "encoder")  # settings that what is built depends on
+_MOST_CHUNKS = 50  # in a prompt that is filled up to its budget
 _MAX_UNREAD = 5_000  # rows that are kept with a collection
 _ENCODE_BATCH = 64  # short enough that a question asked meanwhile need not wait long for its turn
 
@@ -490,7 +491,8 @@ class AutoContext:
         Parameters
         ----------
         num_results
-            Chunks in the prompt at most; None takes the settings' number.
+            Chunks in the prompt at most. None takes the settings' number, or, where `max_tokens` is given, as many as
+            that holds.
         max_tokens
             Its token budget, never exceeded; None takes the settings' budget.
         history
@@ -504,7 +506,9 @@ class AutoContext:
         BudgetError
             If the question and the rules alone are over the budget.
         """
-        wanted = self.settings.num_results if num_results is None else num_results
+        wanted = num_results
+        if wanted is None:
+            wanted = self.settings.num_results if max_tokens is None else _MOST_CHUNKS
         question = loaders.clean_text(question)[0]
         searched = loaders.clean_text(searched)[0] if searched else search_question(question, history)
         snapshot = self._snapshot

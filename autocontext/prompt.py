@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from autocontext.datatypes import Evidence, LeftOut, Prompt, PromptPart, Support, Turn
 from autocontext.duplicates import repeats
 from autocontext.errors import BudgetError
-from autocontext.templates import CONTEXT_MARKER, DASH, find_template
+from autocontext.templates import CONTEXT_MARKER, DASH, DOUBT, find_template
 
 HISTORY = "The conversation so far, which tells what the question refers to. It is not a source:\n"
 SEPARATOR = "---"
@@ -94,7 +94,8 @@ def build_prompt(
     form = find_template(template)
     asked = neutralise(question.strip())
     code = _code(question, evidence) if form.marked else ""
-    rules, ask = (part.format(query=asked, marker=code) for part in (form.rules, form.ask))
+    doubt = DOUBT if support.level == "none" else ""
+    rules, ask = (part.format(query=asked, marker=code, doubt=doubt) for part in (form.rules, form.ask))
     opening, closing = (f"--- {word} {code}".rstrip() + " ---\n" for word in ("CONTEXT", "END CONTEXT"))
     fixed = {
         "rules": count_tokens(rules),

@@ -27,7 +27,7 @@ def slow_loader(monkeypatch):
     """Files whose text begins with "slow" are read only when the gate opens; "bug" is a loader's own fault."""
     gate, load = threading.Event(), loaders.load
 
-    def loaded(name: str, data: bytes) -> Document:
+    def loaded(name: str, data: bytes, *_rest: object) -> Document:
         if data.startswith(b"slow"):
             gate.wait(30)
         if data.startswith(b"bug"):
@@ -334,7 +334,7 @@ def test_a_file_that_could_not_be_read_and_is_gone_is_forgotten(make_context, tm
 
 
 def test_pdf_files_are_kept_beside_their_text_as_far_as_the_limit_allows(make_context, tmp_path, monkeypatch):
-    monkeypatch.setattr(loaders, "load", lambda name, data: Document(name, "Text.", loaders.content_hash(data)))
+    monkeypatch.setattr(loaders, "load", lambda name, data, *_: Document(name, "Text.", loaders.content_hash(data)))
     for store in (None, tmp_path / "notes.db"):
         ac = make_context(store=store, limits=LimitOptions(originals_megabytes=0.00001))
         ac.add_files([("a.pdf", b"123456"), ("b.pdf", b"12345"), ("c.pdf", b"1234"), ("d.txt", b"1")])

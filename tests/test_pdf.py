@@ -45,7 +45,7 @@ PROSE = "The surveyors recorded an exceptionally low tide before the harbour was
 
 
 def read(data, **limits):
-    document = loaders.load("a.pdf", data, Reading(pdf=PdfOptions(**limits)))
+    document = loaders.load("a.pdf", data, reading=Reading(pdf=PdfOptions(**limits)))
     return document.text, document.notes
 
 
@@ -399,7 +399,7 @@ def test_the_limit_of_pages_is_told():
 
 def test_the_time_limit_ends_a_file_and_the_pages_that_were_read_are_kept():
     started = time.monotonic()
-    document = loaders.load("a.pdf", slow(stream(SALT)), Reading(pdf=PdfOptions(seconds=2)))
+    document = loaders.load("a.pdf", slow(stream(SALT)), reading=Reading(pdf=PdfOptions(seconds=2)))
     assert 1.5 < time.monotonic() - started < 6
     assert document.text.startswith("Salt melts at 801 degrees.\n")
     pages = len(document.page_starts)
@@ -422,7 +422,7 @@ def test_whatever_happens_to_a_file_it_gives_text_or_a_sentence(data):
         whole[first : first + data.draw(st.integers(0, 30))] = data.draw(st.binary(max_size=30))
     whole = bytes(whole[: data.draw(st.integers(1, len(whole)))]) or b"x"
     try:
-        document = loaders.load("a.pdf", whole, Reading(pdf=PdfOptions(seconds=20)))
+        document = loaders.load("a.pdf", whole, reading=Reading(pdf=PdfOptions(seconds=20)))
     except LoadError:
         pass
     else:
@@ -523,7 +523,7 @@ def test_stop_ends_a_file_within_a_second():
 
     threading.Thread(target=stop).start()
     with pytest.raises(LoadStoppedError):
-        loaders.load("a.pdf", slow(), Reading(should_stop=stopped.is_set))
+        loaders.load("a.pdf", slow(), reading=Reading(should_stop=stopped.is_set))
     assert time.monotonic() - told[0] < 1.0
 
 

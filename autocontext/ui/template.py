@@ -19,7 +19,8 @@ _TOLD = {
 }
 _FIELDS = (
     "Fields: {query} is the question. {context} stands for the numbered passages, or {bare_context} for the passages "
-    "alone. {marker} is a code that the lines around the passages carry. Write {{ and }} for braces."
+    "alone. {marker} is a code that the lines around the passages carry, {doubt} a sentence where the answer is "
+    "probably not there. Write {{ and }} for braces."
 )
 _EXAMPLE = Chunk(0, "notes/salt.txt", "Salt melts at 801 degrees.", 0, 26, 1)
 

@@ -446,7 +446,10 @@ def test_each_passage_tells_who_found_it_and_its_score(session) -> None:
 
     card = next(block for block in blocks(at.main) if block.key == "passage_1")
     first = state_of(at).prompt.evidence[0]
-    assert card.html[0].value == '<div class="source">1 · notes/salt.txt</div><div class="where">line 1</div>'
+    assert (
+        card.html[0].value
+        == '<div class="source" id="passage-1">1 · notes/salt.txt</div><div class="where">line 1</div>'
+    )
     assert card.html[1].value.startswith('<div class="passage"><mark>Salt</mark> ')
     assert [badge.value for badge in card.markdown] == [
         f":violet-badge[:material/notes: BM25 #1 · {first.hits['bm25'].score:.2f}]",
@@ -987,7 +990,7 @@ def test_a_passage_of_a_pdf_is_shown_on_its_page(session) -> None:
         {"notes/salt.pdf": drawn("Nothing here.", "Salt melts at 801 degrees."), "notes/b.txt": "Bread bakes."}
     )
     ask(at, SALT_QUESTION)
-    assert [button.label for button in at.button].count("Show page") == 1
+    assert [button.label for button in at.button].count("Show page") == 2
     click(at, "Show page")
     assert [caption.value for caption in at.caption if "marked" in caption.value] == [
         "Page 2 of 2: the passage is marked"
@@ -1008,5 +1011,7 @@ def test_a_page_that_is_not_at_hand_any_more_is_told(session) -> None:
 
 def test_pages_of_a_pdf_are_told_while_they_are_read() -> None:
     job = IndexJob.__new__(IndexJob)
+    job._progress("Reading", 3, 9)
+    job.chunks = (0, 0)
     job._progress("Pages", 12, 117)
-    assert _describe(job) == "Reading a PDF: 12 of 117 pages"
+    assert _describe(job, 0) == "Read 3 of 9 files, page 12 of 117 of a PDF"
