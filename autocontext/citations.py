@@ -4,7 +4,7 @@ No model is asked. A sentence is compared with the prompt's passages by its fact
 units, dates, codes and names must stand there, each of them; ordinary words may be paraphrased, so they count only when
 most of a sentence's are missing. Words of the question prove nothing and are left out. Where the passages are in
 another language or script than the sentence, only what survives a translation is compared. What this finds and what it
-cannot find: docs/decisions/006-checked-answers.md.
+cannot find: docs/decisions/013-checked-answers.md.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A question that does not stand alone (it has a pronoun whose noun was said earli
 word of its own) is searched together with the topic of the talk: the names in the last answers that stand in their
 passages, or else the content words of the last question that did stand alone. One that stands alone is searched
 as it is, so that an old topic cannot get into a new one. The words are known in English, German, French and Spanish;
-elsewhere a few pronouns, and shortness. Figures: docs/decisions/007-follow-up-questions.md.
+elsewhere a few pronouns, and shortness. Figures: docs/decisions/014-follow-up-questions.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Measure the check of answers on labelled answers about the sample collection.
 
-    python -m scripts.check_answers                     # the figures of docs/decisions/006-checked-answers.md
+    python -m scripts.check_answers                     # the figures of docs/decisions/013-checked-answers.md
     python -m scripts.check_answers --show              # and what was found in each sentence
 
 Each line of ``tests/answers/*.jsonl`` has a question, the sentences of an answer and, for each sentence, whether it was

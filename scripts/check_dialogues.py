@@ -1,6 +1,6 @@
 """Measure how follow-up questions are searched, on small dialogues about the sample collection.
 
-    python -m scripts.check_dialogues                   # the figures of docs/decisions/007-follow-up-questions.md
+    python -m scripts.check_dialogues                   # the figures of docs/decisions/014-follow-up-questions.md
     python -m scripts.check_dialogues --show            # and each question with its ranks
 
 Each line of ``tests/dialogues.jsonl`` is a talk; each turn has a question, the answer that was given and a quote of the

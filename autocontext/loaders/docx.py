@@ -1,7 +1,7 @@
 """Word documents, as a reader sees them: with insertions, text boxes, notes and comments, without deleted text.
 
 python-docx reads a paragraph's own runs only: text in tracked insertions, content controls, text boxes and footnotes
-is missing there (docs/decisions/006-formats.md), so the XML is read here.
+is missing there (docs/decisions/007-formats.md), so the XML is read here.
 """
 
 from __future__ import annotations
