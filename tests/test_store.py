@@ -23,6 +23,10 @@ FILES = [
 ]
 
 
+BY_SENTENCES = ChunkOptions(sentence_tokens=0)
+ONE_SENTENCE = ChunkOptions(sentences=1, sentence_tokens=0)
+
+
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "notes.db"
@@ -35,6 +39,7 @@ def open_context(path):
     def opened(name="hash-64", **settings):
         encoder = HashEncoder()
         encoder.name = name
+        settings.setdefault("chunking", BY_SENTENCES)
         return AutoContext(settings=Settings(**settings), encoder=encoder, store=path), encoder
 
     return opened
@@ -70,12 +75,14 @@ def test_reopening_gives_the_same_collection_and_embeds_nothing(kept, open_conte
     assert encoder.texts_encoded == 1  # the question
     assert [row.status for row in ac.add_files([(name, text.encode()) for name, text in FILES])] == ["unchanged"] * 2
     ac.search("When does salt melt?")
+    assert encoder.texts_encoded == 1, "the same question again"
+    ac.search("When does water boil?")
     assert encoder.texts_encoded == 2
 
 
 def test_a_reopened_collection_finds_what_one_in_memory_finds(kept, open_context, make_context):
     ac, _ = open_context()
-    assert found(ac) == found(make_context(dict(FILES))) != []
+    assert found(ac) == found(make_context(dict(FILES), chunking=BY_SENTENCES)) != []
 
 
 @pytest.mark.parametrize("data", [b"Salt melts at 801 degrees.", b"Iron rusts. Salt melts."])
@@ -113,7 +120,7 @@ def test_a_removed_document_is_gone_and_its_vectors_are_kept(kept, open_context)
 
 
 def test_other_chunk_settings_cut_again_and_embed_only_new_texts(kept, open_context):
-    ac, encoder = open_context(chunking=ChunkOptions(sentences=1))
+    ac, encoder = open_context(chunking=ONE_SENTENCE)
     sentences = ["Water boils.", "Gold shines.", "Boats sail.", "The cat sleeps."]
     assert [chunk.text for chunk in ac.chunks if chunk.document == "a.txt"] == sentences
     old = {chunk.text for chunk in kept[1]}
@@ -122,7 +129,7 @@ def test_other_chunk_settings_cut_again_and_embed_only_new_texts(kept, open_cont
     ac.search("salt")
     assert encoder.texts_encoded == len(new) + 1
     ac.close()
-    again, encoder = open_context(chunking=ChunkOptions(sentences=1))
+    again, encoder = open_context(chunking=ONE_SENTENCE)
     assert again.chunks == ac.chunks
     again.search("salt")
     assert encoder.texts_encoded == 1
@@ -204,7 +211,7 @@ class Crashing:
         self.batches += 1
         return np.ones((len(texts), 64), dtype=np.float32) / 8
 
-ac = AutoContext(Settings(chunking=ChunkOptions(sentences=1)), Crashing(), sys.argv[1])
+ac = AutoContext(Settings(chunking=ChunkOptions(sentences=1, sentence_tokens=0)), Crashing(), sys.argv[1])
 ac.add("new.txt", "".join(f"Number {n}. " for n in range(100)).encode())
 """
 CRASH_WHILE_SAVING = """
@@ -233,7 +240,7 @@ from autocontext.stores.sqlite import SQLiteStore
 def test_a_crash_leaves_the_collection_as_it_was_and_the_vectors_that_were_made(
     path, open_context, crash, embedded_before
 ):
-    one = {"chunking": ChunkOptions(sentences=1)}
+    one = {"chunking": ONE_SENTENCE}
     ac, _ = open_context(**one)
     ac.add("a.txt", b"Salt melts. Water boils.")
     ac.close()
