@@ -25,9 +25,9 @@ _ATOM = re.compile(r"\S{1,40}\s{0,40}|\s{1,40}")
 _CLAUSE_END = tuple(",;:、，；：)）\u2014")
 _UNSPACED = (
     ("th", re.compile("[\u0e00-\u0e7f]")),
-    ("ja", re.compile("[\u3041-\u30ff]")),
-    ("zh", re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")),
+    ("zh", re.compile("[\u3005\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")),
 )
+_KANA = re.compile("[\u3041-\u30ff]")
 _CUT_CONTEXT = 30  # characters on both sides that a word boundary is found from
 _LONGEST_TITLE, _LONGEST_CONTEXT = 150, 300  # characters
 _CHARACTERS_A_TOKEN = 8  # a word of 101 letters is one unknown token to BERT: bounded by characters as well
@@ -136,7 +136,7 @@ def index_text(document: Document, chunk: Chunk) -> str:
     else:
         context = " > ".join(filter(None, (title, chunk.heading)))
     last = context.rpartition(" > ")[2]
-    if chunk.text.lstrip("# ").startswith(last):  # the chunk begins with its own title or heading
+    if re.match(rf"{re.escape(last)}(?!\w)", chunk.text.lstrip("# ")):  # the chunk begins with its own title or heading
         context = context[: len(context) - len(last)].removesuffix(" > ")
     return f"{chunk.text}\n{context[-_LONGEST_CONTEXT:]}" if context else chunk.text
 
@@ -197,8 +197,8 @@ def _pieces(text: str, start: int, end: int, limit: int, count_tokens: CountToke
             last = _best_cut(text, atoms, first, last)
             (a, b), word = atoms[last - 1], _word_start(text, *atoms[last - 1])
             if a < word < b:  # the beginning of a word that the cut would split goes to the next piece
-                sizes[last - 1] = count_tokens([text[word:b]])[0]
-                yield from _stripped(text, atoms[first][0], word, sum(sizes[first:last]))
+                kept, sizes[last - 1] = count_tokens([text[a:word], text[word:b]])
+                yield from _stripped(text, atoms[first][0], word, sum(sizes[first : last - 1]) + kept)
                 atoms[last - 1] = (word, b)
                 first = last - 1
                 continue
@@ -217,12 +217,15 @@ def _word_start(text: str, start: int, end: int) -> int:
 
     By BudouX, whose models know where lines may break: only a few characters around the cut are looked at.
     """
+    first = max(0, start - _CUT_CONTEXT)
+    around = text[first : end + _CUT_CONTEXT]
     script = next(
         (name for name, pattern in _UNSPACED if pattern.match(text, end - 1) and pattern.match(text, end)), ""
     )
     if not script:
         return end
-    first = max(0, start - _CUT_CONTEXT)
+    if script == "zh" and _KANA.search(around):
+        script = "ja"
     position, best = first, start
     for word in _line_breaker(script).parse(text[first : end + _CUT_CONTEXT]):
         position += len(word)

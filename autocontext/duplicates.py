@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from autocontext.tokenizing import fold, tokenize
@@ -13,15 +14,14 @@ _NEGATIONS = frozenset(
     "not no never none nor without cannot nicht kein keine keinen nie ohne ne pas jamais non sans sin nunca нет не ни "
     "без 不 没 沒 无 無 değil yok لا لم لن ليس नहीं μη δεν không".split()
 )
-_NAME = re.compile(r"\b[^\W\d_a-z]\w*")  # a word with a capital, or of a script without any
-_SENTENCE_START = re.compile(r"(?:^|[.!?:;\n]\s*)\W*$")
+_NAME = re.compile(r"\b[^\W\d_a-z]\w*")
 
 
 def repeats(text: str, other: str) -> bool:
     """Tell whether `text` says nothing that `other` does not: four fifths of its pairs of words are in the other too.
 
-    It does say something if a number, a name or a negation is in it alone: two invoices, or two versions of a contract,
-    may differ in one word.
+    It does say something if a number or a name is in it alone, or a negation in one of the two: two invoices, or two
+    versions of a contract, may differ in one word.
 
     Examples
     --------
@@ -32,11 +32,18 @@ def repeats(text: str, other: str) -> bool:
     """
     if text == other:
         return True
-    words, others = tokenize(text), tokenize(other)
-    own = set(words) - set(others)
-    if _pairs_in_common(words, others) < _SAME_PAIRS or any(re.search(r"\d", word) for word in own):
+    words, others = _words(text), _words(other)
+    rest = iter(others)
+    numbers_are_there = all(word in rest for word in words if re.search(r"\d", word))  # and in the same order
+    if _pairs_in_common(words, others) < _SAME_PAIRS or not numbers_are_there:
         return False
-    return own.isdisjoint(_NEGATIONS) and own.isdisjoint(_names(text))
+    own = set(words) - set(others)
+    return (set(words) ^ set(others)).isdisjoint(_NEGATIONS) and own.isdisjoint(_names(text))
+
+
+@lru_cache(maxsize=512)
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(tokenize(text))
 
 
 def _pairs_in_common(words: Sequence[str], others: Sequence[str]) -> float:
@@ -46,6 +53,5 @@ def _pairs_in_common(words: Sequence[str], others: Sequence[str]) -> float:
 
 
 def _names(text: str) -> set[str]:
-    """Words with a capital that do not merely begin a sentence."""
-    found = (match for match in _NAME.finditer(text) if match.group()[0].isupper())
-    return {fold(match.group()) for match in found if not _SENTENCE_START.search(text[: match.start()][-4:])}
+    """Words with a capital: also those that begin a sentence, which may be names as well."""
+    return {fold(match.group()) for match in _NAME.finditer(text) if match.group()[0].isupper()}

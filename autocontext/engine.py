@@ -56,6 +56,7 @@ from autocontext.tokens import count_tokens
 from autocontext.versions import tokenizer_version
 
 _OF_THE_INDEX = ("retrievers", "chunking", "bm25", "encoder")  # settings that what is built depends on
+_SPARE = 3
 _MOST_CHUNKS = 50  # in a prompt that is filled up to its budget
 _MAX_UNREAD = 5_000  # rows that are kept with a collection
 _ENCODE_BATCH = 64  # short enough that a question asked meanwhile need not wait long for its turn
@@ -513,13 +514,16 @@ class AutoContext:
         searched = loaders.clean_text(searched)[0] if searched else search_question(question, history)
         snapshot = self._snapshot
         found = self._search(snapshot, searched, wanted)
-        near = [
-            item for n, item in enumerate(found) if n < wanted or any(hit.rank <= wanted for hit in item.hits.values())
-        ]
+        near = {
+            id(item)
+            for n, item in enumerate(found)
+            if n < wanted or any(hit.rank <= wanted for hit in item.hits.values())
+        }
+        spare = _SPARE * wanted  # some more take the places of near-duplicates
         support = self._judge(snapshot, searched, found)
-        return build_prompt(
+        prompt = build_prompt(
             question,
-            near,
+            [item for n, item in enumerate(found) if n < spare or id(item) in near],
             support,
             template=self.settings.template,
             max_chunks=wanted,
@@ -528,6 +532,7 @@ class AutoContext:
             history=history,
             searched=searched,
         )
+        return replace(prompt, left_out=tuple(left for left in prompt.left_out if id(left.evidence) in near))
 
     def ask(
         self,

@@ -154,6 +154,8 @@ def fuse(
 def _score_shares(ranking: Sequence[Hit], depth: int, weight: float) -> dict[int, float]:
     # What was not returned scored at most as much as the last hit, or nothing where the retriever had no more to give.
     floor = ranking[-1].score if len(ranking) >= depth else 0.0
+    if len(ranking) >= depth > 1 and ranking[0].score == floor:  # all alike, and more of them: nothing is said
+        return dict.fromkeys((hit.chunk for hit in ranking), 0.0)
     return _scaled({hit.chunk: hit.score for hit in ranking}, floor, weight)
 
 

@@ -108,8 +108,8 @@ def _function_words() -> dict[str, frozenset[str]]:
 def content_words(tokens: Sequence[str]) -> list[str]:
     """Return the distinct tokens that say something on the topic, in order; all of them if none does.
 
-    The language is the one that has most of the tokens as function words, so that the English "man" and "son" are not
-    taken for the German and the French word.
+    The language is the one that has most of the tokens as function words (of two that tie, what both have is dropped),
+    so that the English "man" and "son" are not taken for the German and the French word.
 
     Examples
     --------
@@ -124,5 +124,5 @@ def content_words(tokens: Sequence[str]) -> list[str]:
     if most == 0:
         return list(distinct)
     spoken = [language for language, count in counts.items() if count == most and language not in NEVER_DROPPED]
-    dropped = frozenset[str]().union(*(_function_words()[language] for language in spoken))
+    dropped = frozenset.intersection(*(_function_words()[language] for language in spoken)) if spoken else frozenset()
     return [token for token in distinct if token not in dropped] or list(distinct)

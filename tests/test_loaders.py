@@ -16,6 +16,7 @@ from reportlab.pdfgen.canvas import Canvas
 from autocontext import loaders
 from autocontext.datatypes import TextEncoding
 from autocontext.errors import LoadError
+from autocontext.settings import ChunkOptions
 
 GERMAN = "Die Größe der Häuser übersteigt die Höhe der Bäume. Für Ärger sorgte das Übermaß an Fußgängern. "
 
@@ -162,7 +163,7 @@ def test_pdf_pages_keep_their_texts_and_numbers():
 
 
 def test_a_sentence_that_runs_over_a_page_break_stays_one(make_context):
-    ac = make_context(retrievers=("bm25",))
+    ac = make_context(retrievers=("bm25",), chunking=ChunkOptions(sentence_tokens=0))
     ac.add("a.pdf", pdf("First. Salt melts at", "about 801 degrees. Last.", "Next page."))
     assert ac.documents["a.pdf"].text == "First. Salt melts at\nabout 801 degrees. Last.\n\nNext page."
     assert [(chunk.text, chunk.page) for chunk in ac.chunks] == [

@@ -125,6 +125,42 @@ def test_the_best_passage_comes_first_and_a_text_is_taken_once():
     ]
 
 
+COPY = "The keeper of the lighthouse lit the lamp each evening at sunset and let it burn until the morning."
+
+
+def test_a_near_duplicate_is_left_out_with_its_reason_and_the_next_passage_takes_its_place():
+    found = evidence(COPY, COPY.upper(), COPY, COPY.replace("each", "every"), "The lamp burns oil.", "Oil is dear.")
+    prompt = prompt_of("Why?", found, max_chunks=2)
+    assert [item.chunk.number for item in prompt.evidence] == [0, 4]
+    assert [(left.evidence.chunk.number, left.reason) for left in prompt.left_out] == [
+        (1, "nearly the same text as passage 1"),
+        (2, "the same text as passage 1"),
+        (3, "nearly the same text as passage 1"),
+        (5, "below the best 2"),
+    ]
+
+
+def test_a_passage_that_differs_in_a_number_is_no_duplicate():
+    found = evidence(*(COPY.replace("evening", f"evening of {year}") for year in (1998, 1999)))
+    assert [item.chunk.number for item in prompt_of("Why?", found).evidence] == [0, 1]
+
+
+def test_a_passage_that_says_more_than_an_earlier_one_is_taken_too():
+    more = f"{COPY} Oil was dear, and boats were rare in winter, so the council asked for a smaller flame."
+    assert [item.chunk.number for item in prompt_of("Why?", evidence(COPY, more)).evidence] == [0, 1]
+    assert [item.chunk.number for item in prompt_of("Why?", evidence(more, COPY)).evidence] == [0]
+
+
+@pytest.mark.parametrize("copies", [2, 5, 12])
+def test_copies_of_the_best_passage_do_not_crowd_out_the_next_document(make_context, copies):
+    files = {f"copy{n}.txt": COPY for n in range(copies)}
+    ac = make_context({**files, "other.txt": "A lamp."}, retrievers=("bm25",))
+    assert [item.chunk.document for item in ac.search("keeper lamp", copies)] == [f"copy{n}.txt" for n in range(copies)]
+    prompt = ac.get_prompt("Which keeper lit the lamp at sunset?", num_results=2)
+    assert [item.chunk.document for item in prompt.evidence] == ["copy0.txt", "other.txt"]
+    assert {left.reason for left in prompt.left_out} == {"the same text as passage 1"}
+
+
 def test_without_room_for_the_question_the_error_tells_the_cure():
     with pytest.raises(BudgetError) as caught:
         prompt_of("Why " * 50, evidence("Text."), max_tokens=60)

@@ -23,7 +23,10 @@ FILES = [
     ("notes/b.md", "# Salt\n\nSalt melts at 801 degrees. 猫が来た。\n"),
     ("a.txt", "Water boils. Gold shines. Boats sail. The cat sleeps."),
 ]
-THREE = ChunkOptions(sentence_tokens=0)
+
+
+BY_SENTENCES = ChunkOptions(sentence_tokens=0)
+ONE_SENTENCE = ChunkOptions(sentences=1, sentence_tokens=0)
 
 
 @pytest.fixture
@@ -38,7 +41,7 @@ def open_context(path):
     def opened(name="hash-64", **settings):
         encoder = HashEncoder()
         encoder.name = name
-        settings.setdefault("chunking", THREE)
+        settings.setdefault("chunking", BY_SENTENCES)
         return AutoContext(settings=Settings(**settings), encoder=encoder, store=path), encoder
 
     return opened
@@ -87,13 +90,15 @@ def test_reopening_gives_the_same_collection_and_embeds_nothing(kept, open_conte
     ac.search("When does salt melt?")
     assert encoder.texts_encoded == 1  # the question
     assert [row.status for row in ac.add_files([(name, text.encode()) for name, text in FILES])] == ["unchanged"] * 2
-    ac.search("Where is the cat?")
+    ac.search("When does salt melt?")
+    assert encoder.texts_encoded == 1, "the same question again"
+    ac.search("When does water boil?")
     assert encoder.texts_encoded == 2
 
 
 def test_a_reopened_collection_finds_what_one_in_memory_finds(kept, open_context, make_context):
     ac, _ = open_context()
-    assert found(ac) == found(make_context(dict(FILES), chunking=THREE)) != []
+    assert found(ac) == found(make_context(dict(FILES), chunking=BY_SENTENCES)) != []
 
 
 @pytest.mark.parametrize("data", [b"Salt melts at 801 degrees.", b"Iron rusts. Salt melts."])
@@ -148,7 +153,7 @@ def test_a_removed_document_is_gone_and_comes_back_as_it_was(kept, open_context)
 
 
 def test_other_chunk_settings_cut_again_and_embed_only_new_texts(kept, open_context):
-    ac, encoder = open_context(chunking=ChunkOptions(sentences=1, sentence_tokens=0))
+    ac, encoder = open_context(chunking=ONE_SENTENCE)
     sentences = ["Water boils.", "Gold shines.", "Boats sail.", "The cat sleeps."]
     assert [chunk.text for chunk in ac.chunks if chunk.document == "a.txt"] == sentences
     old = {chunk.text for chunk in kept[1]}
@@ -157,7 +162,7 @@ def test_other_chunk_settings_cut_again_and_embed_only_new_texts(kept, open_cont
     ac.search("salt")
     assert encoder.texts_encoded == len(new) + 1
     ac.close()
-    again, encoder = open_context(chunking=ChunkOptions(sentences=1, sentence_tokens=0))
+    again, encoder = open_context(chunking=ONE_SENTENCE)
     assert again.chunks == ac.chunks
     again.search("salt")
     assert encoder.texts_encoded == 1
@@ -280,7 +285,7 @@ from autocontext.stores.sqlite import SQLiteStore
 def test_a_crash_leaves_the_collection_as_it_was_and_the_vectors_that_were_made(
     path, open_context, crash, embedded_before
 ):
-    one = {"chunking": ChunkOptions(sentences=1, sentence_tokens=0)}
+    one = {"chunking": ONE_SENTENCE}
     ac, _ = open_context(**one)
     ac.add("a.txt", b"Salt melts. Water boils.")
     ac.close()

@@ -31,7 +31,7 @@ ANY_TEXT = st.text(max_size=60) | st.text(
         ("C++, C# or C?", ["c++", "c", "c#", "c", "or", "c"]),
         ("--force -x_ 'quoted'", ["force", "x", "quoted"]),
         ("camelCaseWord", ["camelcaseword", "camel", "case", "word"]),
-        ("HTTPServer iPhone15Pro", ["httpserver", "iphone15pro", "i", "phone15", "pro"]),
+        ("HTTPServer iPhone15Pro", ["httpserver", "http", "server", "iphone15pro", "i", "phone15", "pro"]),
     ],
 )
 def test_words_and_codes_are_found_whole_and_by_part(text, tokens):
@@ -151,8 +151,64 @@ def test_a_word_span_covers_its_word():
         ("Où est la gare ?", ["gare"]),
         ("¿Cuándo sale el tren?", ["sale", "tren"]),
         ("To be or not to be", ["to", "be", "or", "not"]),
+        ("Τι είναι το σπίτι;", ["σπιτι"]),
+        ("Что такое соль?", ["такое", "соль"]),
+        ("食塩とは何ですか", ["食塩", "塩と", "は何"]),
         ("", []),
     ],
 )
 def test_content_words_are_the_topic_once_each(question, words):
     assert content_words(tokenize(question)) == words
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("Who is the man with the gun?", ["man", "gun"]),
+        ("Was the man's son ever born in Rome?", ["man", "son", "born", "rome"]),
+        ("Kann man das Brot essen?", ["brot", "essen"]),
+        ("Was kostet das Brot?", ["kostet", "brot"]),
+        ("Wie alt ist der Turm, und was kann man sehen?", ["turm", "sehen"]),
+        ("What does the die show?", ["die"]),
+        ("Wo steht die Maschine?", ["steht", "maschine"]),
+        ("¿Dónde son las casas?", ["casas"]),
+    ],
+)
+def test_the_questions_own_language_says_which_words_are_dropped(question, words):
+    assert content_words(tokenize(question)) == words
+
+
+@pytest.mark.parametrize("question", ["To be or not to be", "Was ist das?", "¿Quién es?", "Что это?", "是什么"])
+def test_a_question_made_only_of_function_words_keeps_them_and_finds(make_context, question):
+    words = content_words(tokenize(question))
+    assert words == list(dict.fromkeys(tokenize(question)))
+    ac = make_context({"a.txt": f"{question}", "b.txt": "Gold 801."}, retrievers=("bm25",))
+    assert [item.chunk.document for item in ac.search(question)] == ["a.txt"]
+
+
+def test_only_questions_lose_their_function_words_never_documents(make_context):
+    ac = make_context({"a.txt": "The Who played in Leeds.", "b.txt": "Gold shines in the sun."}, retrievers=("bm25",))
+    assert [item.chunk.document for item in ac.search("who")] == ["a.txt"]
+    assert [item.chunk.document for item in ac.search("The Who in Leeds")] == ["a.txt"]
+
+
+def test_vietnamese_questions_keep_their_syllables():
+    question = "Ngôi nhà nào là của các bạn?"
+    assert content_words(tokenize(question)) == list(dict.fromkeys(tokenize(question)))
+
+
+@given(
+    st.lists(
+        st.sampled_from("the is man son was der die das que la et salt haus казак это из 食塩 什么".split()), max_size=9
+    )
+)
+@settings(max_examples=150, deadline=None)
+def test_content_words_are_some_of_the_tokens_in_order_and_never_none_of_some(tokens):
+    words = content_words(tokens)
+    distinct = list(dict.fromkeys(tokens))
+    assert words == [token for token in distinct if token in words]
+    assert bool(words) == bool(tokens)
+    assert content_words(list(reversed(tokens))) == [
+        token for token in dict.fromkeys(reversed(tokens)) if token in words
+    ]
+    assert {"salt", "haus", "食塩"} & set(tokens) <= set(words)

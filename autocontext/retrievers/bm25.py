@@ -105,7 +105,9 @@ class BM25Index(BM25Okapi):  # type: ignore[misc]  # rank_bm25 has no types
     def _weigh(
         self, token: str, frequencies: NDArray[np.float64], length_norm: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        return self.idf.get(token, 0.0) * frequencies * (self.k1 + 1) / (frequencies + length_norm)
+        whole = frequencies + length_norm  # 0 where k1 is 0 or an empty chunk has b of 1
+        shares = np.divide(frequencies, whole, out=np.zeros_like(whole), where=frequencies > 0)
+        return self.idf.get(token, 0.0) * (self.k1 + 1) * shares
 
     def get_batch_scores(self, query: Sequence[str], doc_ids: Sequence[int]) -> list[float]:
         """Return the scores of some chunks, in the order of `doc_ids`."""

@@ -9,16 +9,18 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from autocontext import AutoContext
+from autocontext import AutoContext, Settings
 from autocontext.datatypes import ModelOptions, Piece, Prompt
 from autocontext.errors import EncoderError
 from autocontext.protocols import Vectors
+from autocontext.settings import ChunkOptions
 from autocontext.ui.jobs import AnswerJob, IndexJob
 from tests.conftest import HashEncoder
 from tests.fake_llm import ANSWER, FakeLLM
 
 PATIENCE = 30.0  # seconds; only a failing test waits so long
 PROTOCOLS = pytest.mark.parametrize("protocol", ["openai", "ollama"])
+BY_SENTENCES = Settings(chunking=ChunkOptions(sentence_tokens=0))
 LONG = "\n\n".join(f"Paragraph {number} tells of things. It tells of salt. It ends here." for number in range(90))
 
 
@@ -96,7 +98,7 @@ def test_no_files_are_no_failure(encoder: HashEncoder) -> None:
 
 def test_stopping_keeps_complete_documents_and_tells_of_the_others() -> None:
     encoder = GatedEncoder()
-    engine = AutoContext(encoder=encoder)
+    engine = AutoContext(BY_SENTENCES, encoder)
     job = IndexJob(engine, [("long.txt", LONG.encode()), ("short.txt", b"Salt.")])  # the shortest are embedded first
 
     assert encoder.reached.wait(PATIENCE)
@@ -116,7 +118,7 @@ def test_stopping_keeps_complete_documents_and_tells_of_the_others() -> None:
 def test_a_stopped_batch_leaves_an_older_version_as_it_was() -> None:
     encoder = GatedEncoder()
     encoder.gate.set()
-    engine = AutoContext(encoder=encoder)
+    engine = AutoContext(BY_SENTENCES, encoder)
     engine.add("long.txt", b"The old text.")
     encoder.gate.clear()
     encoder.reached.clear()
