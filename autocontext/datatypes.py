@@ -235,10 +235,11 @@ class PromptPart:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Evidence that was found but is not in the prompt, and why."""
+    """Evidence that was found but is not in the prompt, and why; `copy_of` is the passage that it only repeats."""
 
     evidence: Evidence
     reason: str
+    copy_of: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +56,6 @@ from autocontext.tokens import count_tokens
 from autocontext.versions import tokenizer_version
 
 _OF_THE_INDEX = ("retrievers", "chunking", "bm25", "encoder")  # settings that what is built depends on
-_SPARE = 3
 _MOST_CHUNKS = 50  # in a prompt that is filled up to its budget
 _MAX_UNREAD = 5_000  # rows that are kept with a collection
 _ENCODE_BATCH = 64  # short enough that a question asked meanwhile need not wait long for its turn
@@ -514,17 +513,14 @@ class AutoContext:
         searched = loaders.clean_text(searched)[0] if searched else search_question(question, history)
         snapshot = self._snapshot
         found = self._search(snapshot, searched, wanted)
-        near = {
-            id(item)
-            for n, item in enumerate(found)
-            if n < wanted or any(hit.rank <= wanted for hit in item.hits.values())
-        }
-        spare = _SPARE * wanted  # some more take the places of near-duplicates
+        near = [
+            item for n, item in enumerate(found) if n < wanted or any(hit.rank <= wanted for hit in item.hits.values())
+        ]
         support = self._judge(snapshot, searched, found)
-        prompt = build_prompt(
+        fill = partial(
+            build_prompt,
             question,
-            [item for n, item in enumerate(found) if n < spare or id(item) in near],
-            support,
+            support=support,
             template=self.settings.template,
             max_chunks=wanted,
             max_tokens=self.settings.max_tokens if max_tokens is None else max_tokens,
@@ -532,7 +528,17 @@ class AutoContext:
             history=history,
             searched=searched,
         )
-        return replace(prompt, left_out=tuple(left for left in prompt.left_out if id(left.evidence) in near))
+        prompt, listed = fill(near), {id(item) for item in near}
+        others = [id(item) for item in found if id(item) not in listed]
+        offered = set(listed)
+        while others and len(prompt.evidence) < wanted:
+            copies = sum(left.copy_of is not None for left in prompt.left_out)
+            if not copies:
+                break
+            offered.update(others[:copies])  # the next ones may take the places of near-duplicates
+            others = others[copies:]
+            prompt = fill([item for item in found if id(item) in offered])
+        return replace(prompt, left_out=tuple(left for left in prompt.left_out if id(left.evidence) in listed))
 
     def ask(
         self,

@@ -11,6 +11,7 @@ from autocontext.datatypes import Chunk, Contribution, Evidence, Hit
 from autocontext.settings import FusionMethod
 
 RRF_CONSTANT = 60
+_MANY = 10  # so many equal scores, with more behind them, say nothing
 # What is left of a weight when the retriever cannot read the question: enough to rank what nobody else found, too
 # little to overrule the other.
 _LEAST_TRUST = 0.001
@@ -154,7 +155,7 @@ def fuse(
 def _score_shares(ranking: Sequence[Hit], depth: int, weight: float) -> dict[int, float]:
     # What was not returned scored at most as much as the last hit, or nothing where the retriever had no more to give.
     floor = ranking[-1].score if len(ranking) >= depth else 0.0
-    if len(ranking) >= depth > 1 and ranking[0].score == floor:  # all alike, and more of them: nothing is said
+    if len(ranking) >= depth >= _MANY and ranking[0].score == floor:  # all alike, and more of them: nothing is said
         return dict.fromkeys((hit.chunk for hit in ranking), 0.0)
     return _scaled({hit.chunk: hit.score for hit in ranking}, floor, weight)
 

@@ -118,7 +118,7 @@ def build_prompt(
         cost = count_tokens(block)
         if same is not None:
             equal = item.chunk.text == taken[same - 1].chunk.text
-            left_out.append(LeftOut(item, f"{'' if equal else 'nearly '}the same text as passage {same}"))
+            left_out.append(LeftOut(item, f"{'' if equal else 'nearly '}the same text as passage {same}", same))
         elif len(taken) >= max_chunks:
             left_out.append(LeftOut(item, f"below the best {max_chunks}"))
         elif cost > free:

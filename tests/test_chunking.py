@@ -227,7 +227,8 @@ def test_a_chunk_knows_its_line_and_the_page_it_begins_on():
     two = ChunkOptions(sentences=2, sentence_tokens=0)
     chunks = chunk_document(document(text, name="a.pdf", page_starts=(0, 5, 10)), two)
     assert [(chunk.text, chunk.line, chunk.page) for chunk in chunks] == [
-        ("One.\nTwo", 1, 1),
+        ("One.", 1, 1),
+        ("Two", 2, 2),
         ("Three.\nFour.", 4, 3),
     ]
 
@@ -434,7 +435,7 @@ def test_a_line_of_a_million_characters_takes_about_twice_as_long_as_half_of_it(
         ("Salt melts.\nIt is white.\n\nMore.", "notes/table_salt-2.txt", "table salt 2"),
         ("Salt melts.", "notes/table_salt.txt", "table salt"),
         ("x" * 151 + "\n\nText.", "salt.txt", "salt"),
-        ("x" * 150 + "\n\nText.", "salt.txt", "x" * 150),
+        ("x" * 150 + "\n\nText.", "salt.txt", "salt: " + "x" * 150),
         ("Salt melts.", "2024-03-14.txt", ""),
         ("Salt melts.", "IMG_20240314_1.txt", ""),
         ("Salt melts.", "a/b/日本語メモ.txt", "日本語メモ"),

@@ -167,7 +167,8 @@ def test_a_sentence_that_runs_over_a_page_break_stays_one(make_context):
     ac.add("a.pdf", pdf("First. Salt melts at", "about 801 degrees. Last.", "Next page."))
     assert ac.documents["a.pdf"].text == "First. Salt melts at\nabout 801 degrees. Last.\n\nNext page."
     assert [(chunk.text, chunk.page) for chunk in ac.chunks] == [
-        ("First. Salt melts at\nabout 801 degrees. Last.", 1),
+        ("First. Salt melts at\nabout 801 degrees.", 1),
+        ("Last.", 2),
         ("Next page.", 3),
     ]
 
