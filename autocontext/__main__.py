@@ -209,10 +209,12 @@ def _sync(parsed: argparse.Namespace) -> int:
     if not parsed.store:
         raise StoreError("sync keeps its index in a file: name it with --store FILE.")
     with closing(_collection(parsed)) as ac:
+        looks = changes(parsed.folder, parsed.interval)
+        next(looks)  # from here on it sees what changes, also while the first sync goes on
         _sync_once(ac, parsed)
         if parsed.watch:
             _tell(f"Watching {parsed.folder}; Ctrl+C ends.")
-            for _ in changes(parsed.folder, parsed.interval):
+            for _ in looks:
                 try:
                     _sync_once(ac, parsed)
                 except AutoContextError as error:  # the store is busy, a drive was taken out: the next change may do
@@ -270,13 +272,20 @@ def _get_prompt(ac: AutoContext, question: str, parsed: argparse.Namespace) -> P
     budget = ac.plan(_options(parsed))
     if budget.note:
         _tell(budget.note)
-    return ac.get_prompt(question, max_tokens=budget.max_tokens)
+    return ac.get_prompt(question, ac.settings.num_results, budget.max_tokens)
 
 
 def _ask(parsed: argparse.Namespace) -> int:
     ac = _open(parsed)
     _print_answer(ac, ac.ask(parsed.question, model=parsed.model, options=_options(parsed)), parsed)
     return 0
+
+
+def _export(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text, "utf-8")
+    except OSError as error:
+        raise AutoContextError(f"The conversation cannot be written to {path}: {error.strerror or error}.") from error
 
 
 def _print_answer(ac: AutoContext, answer: Answer, parsed: argparse.Namespace) -> None:
@@ -320,7 +329,7 @@ def _chat(parsed: argparse.Namespace) -> int:
         except AutoContextError as error:  # the talk goes on
             _tell(f"autocontext: {error}")
         if parsed.export:
-            Path(parsed.export).write_text(to_markdown(talk), "utf-8")
+            _export(parsed.export, to_markdown(talk))
 
 
 def _chat_turn(ac: AutoContext, question: str, talk: list[Answer], parsed: argparse.Namespace) -> None:

@@ -45,7 +45,7 @@ from autocontext.retrievers.base import Corpus
 from autocontext.retrievers.bm25 import PassageIndex
 from autocontext.retrievers.dense import DenseRetriever
 from autocontext.sentences import split_into_sentences
-from autocontext.settings import EncoderOptions, Settings, settings_to_json
+from autocontext.settings import EncoderOptions, Settings, settings_from_json, settings_to_json
 from autocontext.snapshot import Entry, Snapshot
 from autocontext.stemming import question_terms
 from autocontext.stores.sqlite import SQLiteStore
@@ -115,6 +115,7 @@ class AutoContext:
         self._writing = threading.RLock()  # one change of the collection at a time; searching goes on meanwhile
         self._building = threading.RLock()  # one build of a retriever at a time
         self._store = SQLiteStore(store) if isinstance(store, str | Path) else store
+        self._kept_settings: str | None = None
         self._snapshot = Snapshot({})
         if self._store is not None:
             self.notes = self._open(self._store)
@@ -150,8 +151,7 @@ class AutoContext:
         SettingsError
             If there is no such template, or it cannot be used; the old one stays.
         """
-        find_template(template)
-        self.settings = replace(self.settings, template=template)
+        self.change_settings(replace(self.settings, template=template))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -389,10 +389,25 @@ class AutoContext:
         try:
             if not self._store.changed():
                 return False
+            self._take_settings(self._store)
             self._open(self._store)
             return True
         finally:
             self._writing.release()
+
+    def _take_settings(self, store: Store) -> None:
+        """Go on with the settings that another process has given the collection; else both would cut it their way."""
+        kept = store.get("settings")
+        if kept and kept != self._kept_settings:
+            before, self.settings = self.settings, _checked(settings_from_json(kept)[0])
+            self._forget_counting(before)
+
+    def _forget_counting(self, before: Settings) -> None:
+        after = self.settings
+        if (after.encoder, after.retrievers) != (before.encoder, before.retrievers):
+            self.__dict__.pop("_found_encoder", None)
+            self._encoder_problem, self._vectors = None, {}
+        self.__dict__.pop("_counting", None)
 
     def change_settings(self, settings: Settings) -> None:
         """Go on with other settings, and keep them with the collection; documents are cut again if that is other.
@@ -404,16 +419,14 @@ class AutoContext:
         """
         before, after = self.settings, _checked(settings)
         if self._store is not None:
-            self._store.put("settings", settings_to_json(after))
+            self._kept_settings = settings_to_json(after)
+            self._store.put("settings", self._kept_settings)
         if replace(after, **{name: getattr(before, name) for name in _OF_THE_INDEX}) == after:
             self.settings = after
             return
         with self._writing:
             self.settings = after
-            if (after.encoder, after.retrievers) != (before.encoder, before.retrievers):
-                self.__dict__.pop("_found_encoder", None)
-                self._encoder_problem, self._vectors = None, {}
-            self.__dict__.pop("_counting", None)
+            self._forget_counting(before)
             if self._store is not None:
                 self._open(self._store)
             else:
@@ -577,6 +590,8 @@ class AutoContext:
         given = options or ModelOptions(model=model)
         given = replace(given, model=model, api_base=api_base or given.api_base, api_key=api_key or given.api_key)
         budget = self.plan(given, max_tokens)
+        if num_results is None and max_tokens is None:
+            num_results = self.settings.num_results
         prompt = self.get_prompt(question, num_results, budget.max_tokens, history=history, searched=searched)
         return Answer(prompt, fit_context(prompt, given, budget.size))
 
@@ -638,6 +653,7 @@ class AutoContext:
     def _open(self, store: Store) -> tuple[str, ...]:
         """Load what the store keeps; cut it again where that is done in another way now, and say what was done."""
         loaded = store.load()
+        self._kept_settings = store.get("settings")
         self._folders = json.loads(store.get("folders") or "{}")
         chunks = {kept.document.name: len(kept.chunks) for kept in loaded}
         self._unread = {

@@ -87,11 +87,12 @@ def signature_of(folder: str | Path) -> Signature:
 
 
 def changes(folder: str | Path, seconds: float = 2.0) -> Iterator[None]:
-    """Yield each time when something in a folder has changed and come to rest, looking every few seconds; never ends.
+    """Yield at once, then each time when something in a folder has changed since and come to rest; never ends.
 
-    A folder that is not there (a drive that was taken out) is waited for.
+    It looks every few seconds. A folder that is not there (a drive that was taken out) is waited for.
     """
     synced = last = _signature_or_none(folder)
+    yield
     while True:
         time.sleep(seconds)
         now = _signature_or_none(folder)

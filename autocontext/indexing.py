@@ -31,6 +31,7 @@ _FIRST_GROUP, _LARGEST_GROUP = 128, 2048  # chunks: soon something to ask, later
 _GROUP_SECONDS = 2.0
 _BIG = 2048  # chunks of a document that comes after the others
 _KEPT_ORIGINALS = (".pdf",)
+_PDFS_AT_ONCE = 5  # at most so many, one after the other, in front of a child
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +133,8 @@ def read_file(
     """Read one file and cut it into chunks, if it is new or changed; never raises."""
     before = known.get(name)
     chosen = before.document.encoding if before else None
-    if chosen is not None and chosen.source == "user":  # remembered, also for a new version of the file
-        encoding = encoding or chosen.name
-    same_way = encoding is None or (chosen is not None and chosen.source == "user" and chosen.name == encoding)
+    remembered = chosen.name if chosen is not None and chosen.source == "user" else None
+    same_way = encoding in (None, remembered)
     try:
         loaders.check_name(name)
         size = loaders.size_of(source)
@@ -144,6 +144,8 @@ def read_file(
         if before is not None and same_way and before.document.content_hash == loaders.content_hash(data):
             return Outcome(not_taken(name, "unchanged", " ".join(before.document.notes), before))
         document = loaders.load(name, data, encoding, reading)
+        if encoding is None and remembered and document.encoding is not None and document.encoding.source == "guess":
+            document = loaders.load(name, data, remembered, reading)  # a new version of a file that was told once
         entry = Entry(document, cut(document))
     except LoadStoppedError:
         return Outcome(not_taken(name, "skipped", STOPPED, before))
@@ -200,10 +202,15 @@ def index_files(
     ]
     taken = size = 0
     tell("Reading", 0, len(files))
-    for index, result in in_order(calls, should_stop=stop, while_waiting=groups.close_old, limit=limits.seconds):
+    # A PDF has its own time limit, and waits for one of the two children that read PDFs.
+    seconds = [
+        max(limits.seconds, _PDFS_AT_ONCE * (pdf.seconds + 5)) if loaders.suffix_of(name) == ".pdf" else limits.seconds
+        for name, _ in files
+    ]
+    for index, result in in_order(calls, should_stop=stop, while_waiting=groups.close_old, limit=seconds.__getitem__):
         name = files[index][0]
         outcome = result or Outcome(
-            not_taken(name, "failed", f"Not read within {limits.seconds:g} seconds: split it.", known.get(name))
+            not_taken(name, "failed", f"Not read within {seconds[index]:g} seconds: split it.", known.get(name))
         )
         if outcome.entry is not None:
             taken, size = taken + 1, size + outcome.size

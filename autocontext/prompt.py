@@ -169,7 +169,7 @@ def _block(item: Evidence, number: int | None) -> str:
     if number is not None:
         text = _LABEL.sub(r"\1(\2)", text)
         named = item.chunk.section or item.chunk.page is not None
-        place = f", {neutralise(item.chunk.place)}" if named else ""
+        place = f", {neutralise(' '.join(item.chunk.place.split()))}" if named else ""
         name = neutralise(" ".join(item.chunk.document.split()))
         text = f"[{number}] ({name}{place})\n{text}"
     return f"{text}\n{SEPARATOR}\n"

@@ -20,21 +20,21 @@ def in_order(
     should_stop: Callable[[], bool] = lambda: False,
     while_waiting: Callable[[], None] = lambda: None,
     patience: float = 1.0,
-    limit: float = 120.0,
+    limit: Callable[[int], float] = lambda _index: 120.0,
     threads: int = 2,
 ) -> Iterator[tuple[int, R | None]]:
     """Yield ``(index, result)`` of each call: in order, or later if it takes longer than `patience` seconds.
 
-    The calls must not raise. One that runs longer than `limit` seconds gives None; its thread cannot be ended, so it is
-    left to itself and another one takes its place. If it is to stop, the calls that run are left to themselves too.
-    `while_waiting` is called now and then where nothing is to be yielded.
+    The calls must not raise. One that runs longer than its `limit` in seconds gives None; its thread cannot be ended,
+    so it is left to itself and another one takes its place. If it is to stop, the calls that run are left to
+    themselves too. `while_waiting` is called now and then where nothing is to be yielded.
     """
     work = _Work(calls, threads)
     waiting = list(range(len(calls) - 1, -1, -1))  # the next one is the last
     late: list[int] = []
     try:
         while (waiting or late) and not should_stop():
-            for index in [index for index in late if work.is_over(index, limit)]:
+            for index in [index for index in late if work.is_over(index, limit(index))]:
                 late.remove(index)
                 yield index, work.take(index)
             if not waiting:
@@ -42,14 +42,14 @@ def in_order(
                 while_waiting()
                 continue
             index = waiting[-1]
-            wait = patience if len(late) < _MAX_LATE else limit
+            wait = patience if len(late) < _MAX_LATE else limit(index)
             while not work.is_over(index, wait):
                 if should_stop():
                     return
                 if not work.wait_for_any([index], _POLL):
                     while_waiting()
             waiting.pop()
-            if work.is_over(index, limit):
+            if work.is_over(index, limit(index)):
                 yield index, work.take(index)
             else:
                 work.overtake(index)

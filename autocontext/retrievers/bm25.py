@@ -143,16 +143,18 @@ class PassageIndex(BM25Index):
 
     def question_scores(self, question: str) -> NDArray[np.float64]:
         """Return the score of every chunk by the question's content words; 0 for chunks that hold none themselves."""
-        if question == self._last[0]:
-            return self._last[1]
+        asked, scores = self._last  # read once: several threads may ask
+        if question == asked:
+            return scores
         scores = np.zeros(self.corpus_size, dtype=np.float64)
         holds = np.zeros(self.corpus_size, dtype=bool)
         for terms in self._terms(question):
             of_word = [self._term_scores(term, holds) for term in terms if term in self.idf]
             if of_word:  # a word counts once, in the form that weighs most
                 scores += np.maximum.reduce(of_word)
-        self._last = (question, scores * holds)
-        return self._last[1]
+        scores *= holds
+        self._last = (question, scores)
+        return scores
 
     def coverage(self, question: str) -> float:
         """Return how far the best chunk stands out by the question's words, 0 to 1.

@@ -42,21 +42,25 @@ class DenseRetriever:
 
     def closeness(self, query: str, chunks: Mapping[int, Sequence[str]]) -> list[float]:
         """Return, for each chunk number with its sentences: the cosine of the query to the chunk or the nearest one."""
-        missing = [text for sentences in chunks.values() for text in sentences if text not in self._sentences]
-        if len(self._sentences) + len(missing) > _MOST_SENTENCES:
-            self._sentences.clear()
-            missing = [text for sentences in chunks.values() for text in sentences]
-        self._sentences.update(zip(missing, self._encoder.encode(missing), strict=True) if missing else ())
+        wanted = [text for sentences in chunks.values() for text in sentences]
+        known = {text: row for text in wanted if (row := self._sentences.get(text)) is not None}
+        missing = [text for text in dict.fromkeys(wanted) if text not in known]
+        known.update(zip(missing, self._encoder.encode(missing), strict=True) if missing else ())
+        if len(self._sentences) > _MOST_SENTENCES:
+            self._sentences = {}
+        self._sentences.update(known)
         vector = self._vector(query)
         return [
-            max(float(row @ vector) for row in (self._vectors[number], *(self._sentences[text] for text in sentences)))
+            max(float(row @ vector) for row in (self._vectors[number], *(known[text] for text in sentences)))
             for number, sentences in chunks.items()
         ]
 
     def _vector(self, query: str) -> Vectors:
-        if query != self._last[0]:
-            self._last = (query, np.asarray(self._encoder.encode([query])[0]))
-        return self._last[1]
+        asked, vector = self._last  # read once: several threads may ask
+        if query != asked:
+            vector = np.asarray(self._encoder.encode([query])[0])
+            self._last = (query, vector)
+        return vector
 
     def trust(self, query: str) -> float:
         """Return how well the encoder reads the question and the documents: it is near blind outside its languages."""

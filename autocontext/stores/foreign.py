@@ -97,10 +97,28 @@ def _document(name: object, content_hash: object, text: object, extra: object) -
         document = replace(Document(label(name), text, content_hash), **{**fields, "name": label(name)})
     except (TypeError, ValueError, RecursionError) as error:
         raise StoreError(_DAMAGED) from error
+    if document.encoding is not None and not _is_text_encoding(document.encoding.name):
+        document = replace(document, encoding=None)
+    sections = (
+        replace(
+            section,
+            heading=label(section.heading) if section.heading else "",
+            place=label(section.place) if section.place else "",
+        )
+        for section in document.sections
+    )
+    document = replace(document, sections=tuple(sections))
     starts = document.page_starts
     if document.text != text or list(starts) != sorted(starts) or any(not 0 <= start <= len(text) for start in starts):
         raise StoreError(_DAMAGED)
     return document
+
+
+def _is_text_encoding(name: str) -> bool:
+    try:
+        return bool("a".encode(name))
+    except (LookupError, ValueError, TypeError):
+        return False
 
 
 def _copy_vectors(file: sqlite3.Connection, store: SQLiteStore, model: str, dim: object) -> None:

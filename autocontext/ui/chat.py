@@ -83,7 +83,6 @@ def _show_turn(state: UiState, turn: TalkTurn, *, is_last: bool) -> None:
         prompt = turn.prompt
         if turn.problem:
             st.error(plain(turn.problem), icon=":material/error:")
-            passages.show_limits(state)
         elif prompt is None and turn.stopped:
             st.caption("Stopped before anything was searched.")
         elif prompt is None:

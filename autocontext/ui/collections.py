@@ -35,7 +35,11 @@ def show_making(state: UiState) -> None:
         if not state.collection and state.engine.documents:
             count = _counted(len(state.engine.documents), "document")
             with st.popover(
-                f"Keep the {count} of this session", icon=":material/save:", type="primary", key="open_keep"
+                f"Keep the {count} of this session",
+                icon=":material/save:",
+                type="primary",
+                key="open_keep",
+                disabled=state.indexing,  # it would wait for the whole batch
             ):
                 _name_form("keep", "Keep", "", state.keep_as)
         with st.popover("New collection", icon=":material/add:", key="open_new"):

@@ -139,9 +139,9 @@ class UiState:
             self.files = _rows_of(self.engine)
 
     def keep_settings(self) -> None:
-        """Keep the limits of the prompt with the open collection."""
+        """Keep the limits of the prompt with the documents, and so with an open collection."""
         settings = replace(self.engine.settings, num_results=self.num_results, max_tokens=self.max_tokens)
-        if self.collection and settings != self.engine.settings:
+        if settings != self.engine.settings:
             self.engine.change_settings(settings)
 
     def _show(self, engine: AutoContext) -> None:
@@ -235,8 +235,12 @@ class UiState:
 
     def remove(self, names: Sequence[str]) -> None:
         """Remove documents, and the rows of files that are no documents."""
-        self._take(self.engine.remove_many([name for name in names if name in self.engine.documents]))
-        self.engine.forget_unread(names)
+        try:
+            self._take(self.engine.remove_many([name for name in names if name in self.engine.documents]))
+            self.engine.forget_unread(names)
+        except AutoContextError as error:  # a callback runs outside of the page that would tell it
+            self.notice = str(error)
+            return
         for name in names:
             self.files.pop(name, None)
         self.prompt, self._searched, self._searched_chunks = None, None, ()  # a removed text stays nowhere
@@ -411,4 +415,8 @@ def kept(name: str, version: int = 0) -> dict[str, Any]:
 def _keep(name: str, key: str) -> None:
     state = current_state()
     setattr(state, name, st.session_state[key])
-    state.keep_settings()
+    if name in ("num_results", "max_tokens"):
+        try:
+            state.keep_settings()
+        except AutoContextError as error:  # a callback runs outside of the page that would tell it
+            state.notice = str(error)
