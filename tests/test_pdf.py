@@ -494,7 +494,7 @@ def test_a_child_that_dies_is_asked_once_more_and_costs_no_other_file(monkeypatc
 
     monkeypatch.setattr(client, "_take_worker", taken)
     ac = AutoContext(settings=Settings(retrievers=("bm25",)))
-    report = ac.add_files([("bad.pdf", one_page()), ("good.pdf", one_page())])
+    report = [ac.add("bad.pdf", one_page()), ac.add("good.pdf", one_page())]  # together they are read at once
     assert [row.status for row in report] == [status, "added"]
     assert (report[0].reason == "") == (status == "added")
     if status == "failed":
