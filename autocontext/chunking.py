@@ -120,7 +120,7 @@ def chunk_document(
 def index_text(document: Document, chunk: Chunk) -> str:
     r"""Return what a chunk is found by: its text, then the document's title and the headings above it.
 
-    Questions name their subject ("Fiverr's policy on refunds"), the passages under its heading often do not. The
+    Questions name their subject ("Acme's policy on refunds"), the passages under its heading often do not. The
     context comes last: where an encoder cuts what is too long, it is that and never the passage.
 
     Examples
