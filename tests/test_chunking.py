@@ -484,10 +484,10 @@ def test_what_a_chunk_is_indexed_with_is_short_and_comes_last():
     ("name", "text"),
     [
         ("guides/fiverr_handbook.txt", "You may have your money back within thirty days."),
-        ("a.txt", "Fiverr handbook\n\nYou may have your money back within thirty days."),
+        ("a.txt", "Acme handbook\n\nYou may have your money back within thirty days."),
         (
             "a.md",
-            "# Fiverr handbook\n\nGeneral words.\n\n## Refunds\n\nYou may have your money back within thirty days.",
+            "# Acme handbook\n\nGeneral words.\n\n## Refunds\n\nYou may have your money back within thirty days.",
         ),
     ],
     ids=["file name", "first line", "heading"],
@@ -495,7 +495,7 @@ def test_what_a_chunk_is_indexed_with_is_short_and_comes_last():
 def test_a_passage_that_does_not_name_its_subject_is_found_by_title_and_headings(make_context, retrievers, name, text):
     rival = "You may have your money back within thirty days, says the rule."
     ac = make_context({"b.txt": rival, name: text, "c.txt": rival.replace("thirty", "forty")}, retrievers=retrievers)
-    best = ac.search("money back in thirty days, Fiverr")[0].chunk
+    best = ac.search("money back in thirty days, Acme")[0].chunk
     assert best.document == name
     assert text.endswith(best.text)
     assert "within thirty days" in best.text
