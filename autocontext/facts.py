@@ -8,7 +8,7 @@ English, German, French and Spanish, and numbers and dates in Chinese characters
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -118,26 +118,32 @@ _UNITS = {
 _UNIT_NAMES = sorted(_UNITS, key=len, reverse=True)
 
 
-def _english_below_100() -> dict[str, int]:
-    ones = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-    small = [*ones.split(), "seventeen", "eighteen", "nineteen"]
-    tens = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-    words = {word: number for number, word in enumerate(small)}
-    for ten, name in enumerate(tens, start=2):
+def _below_100(small: str, tens: str, joined: Callable[[str, str], Iterable[str]]) -> dict[str, int]:
+    """Return the numbers 0 to 99 by their words: `small` are 0 to 19, `tens` 20 to 90, `joined` what 21 is called."""
+    ones = small.split()
+    words = {word: number for number, word in enumerate(ones)}
+    for ten, name in enumerate(tens.split(), start=2):
         words[name] = 10 * ten
-        words |= {f"{name}{sign}{small[one]}": 10 * ten + one for one in range(1, 10) for sign in "- "}
+        words |= {form: 10 * ten + one for one in range(1, 10) for form in joined(name, ones[one])}
     return words
+
+
+def _english_below_100() -> dict[str, int]:
+    return _below_100(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen",
+        "twenty thirty forty fifty sixty seventy eighty ninety",
+        lambda ten, one: (f"{ten}-{one}", f"{ten} {one}"),
+    )
 
 
 def _german_below_100() -> dict[str, int]:
-    ones = "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn"
-    small = [*ones.split(), "siebzehn", "achtzehn", "neunzehn"]
-    tens = "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split()
-    words = {word: number for number, word in enumerate(small)}
-    for ten, name in enumerate(tens, start=2):
-        words[name] = 10 * ten
-        words |= {f"{'ein' if one == 1 else small[one]}und{name}": 10 * ten + one for one in range(1, 10)}
-    return words
+    return _below_100(
+        "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn "
+        "siebzehn achtzehn neunzehn",
+        "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
+        lambda ten, one: (f"{'ein' if one == 'eins' else one}und{ten}",),
+    )
 
 
 def _number_words() -> dict[str, int]:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import codecs
 import hashlib
-import io
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pypdf import PdfReader, PdfWriter
-from reportlab.pdfgen.canvas import Canvas
 
 from autocontext import loaders
 from autocontext.datatypes import TextEncoding
 from autocontext.errors import LoadError
 from autocontext.settings import ChunkOptions
+from tests.pdf_files import drawn, encrypted
 
 GERMAN = "Die Größe der Häuser übersteigt die Höhe der Bäume. Für Ärger sorgte das Übermaß an Fußgängern. "
 
@@ -131,31 +129,8 @@ def test_a_file_without_text_is_refused(data, name, reason):
 # --- PDF ---
 
 
-def pdf(*pages):
-    """Make a PDF, a page a string with its lines."""
-    buffer = io.BytesIO()
-    canvas = Canvas(buffer, invariant=1)
-    for page in pages:
-        for number, line in enumerate(page.splitlines()):
-            canvas.drawString(72, 760 - 14 * number, line)
-        if not page:
-            canvas.rect(72, 600, 200, 100, fill=1)
-        canvas.showPage()
-    canvas.save()
-    return buffer.getvalue()
-
-
-def rewritten(data, **encryption):
-    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(data)))
-    if encryption:
-        writer.encrypt(**encryption)
-    buffer = io.BytesIO()
-    writer.write(buffer)
-    return buffer.getvalue()
-
-
 def test_pdf_pages_keep_their_texts_and_numbers():
-    document = loaders.load("a.pdf", pdf("Salt melts.\nLate.", "Water boils.", "Gold shines."))
+    document = loaders.load("a.pdf", drawn("Salt melts.\nLate.", "Water boils.", "Gold shines."))
     assert document.text == "Salt melts.\nLate.\n\nWater boils.\n\nGold shines."
     assert document.page_starts == (0, 19, 33)
     assert document.notes == ()
@@ -164,7 +139,7 @@ def test_pdf_pages_keep_their_texts_and_numbers():
 
 def test_a_sentence_that_runs_over_a_page_break_stays_one(make_context):
     ac = make_context(retrievers=("bm25",), chunking=ChunkOptions(sentence_tokens=0))
-    ac.add("a.pdf", pdf("First. Salt melts at", "about 801 degrees. Last.", "Next page."))
+    ac.add("a.pdf", drawn("First. Salt melts at", "about 801 degrees. Last.", "Next page."))
     assert ac.documents["a.pdf"].text == "First. Salt melts at\nabout 801 degrees. Last.\n\nNext page."
     assert [(chunk.text, chunk.page) for chunk in ac.chunks] == [
         ("First. Salt melts at\nabout 801 degrees.", 1),
@@ -174,7 +149,7 @@ def test_a_sentence_that_runs_over_a_page_break_stays_one(make_context):
 
 
 def test_pages_without_text_are_told_and_keep_their_numbers():
-    document = loaders.load("a.pdf", pdf("", "Salt melts.", "", "Water boils."))
+    document = loaders.load("a.pdf", drawn("", "Salt melts.", "", "Water boils."))
     assert document.notes == ("2 of 4 pages hold no text.",)
     assert [document.page_at(document.text.index(word)) for word in ("Salt", "Water")] == [2, 4]
     assert document.text.split() == ["Salt", "melts.", "Water", "boils."]
@@ -182,13 +157,13 @@ def test_pages_without_text_are_told_and_keep_their_numbers():
 
 @pytest.mark.parametrize("algorithm", ["RC4-128", "AES-256"])
 def test_a_pdf_that_needs_a_password_is_refused(algorithm):
-    data = rewritten(pdf("Secret."), user_password="open", algorithm=algorithm)
+    data = encrypted(drawn("Secret."), user_password="open", algorithm=algorithm)
     assert failure(data, "a.pdf") == "it needs a password; save a copy without one"
 
 
 @pytest.mark.parametrize("algorithm", ["RC4-128", "AES-256"])
 def test_a_pdf_that_is_only_protected_against_changes_is_read(algorithm):
-    data = rewritten(pdf("Open."), user_password="", owner_password="owner", algorithm=algorithm)
+    data = encrypted(drawn("Open."), user_password="", owner_password="owner", algorithm=algorithm)
     assert text_of(data, "a.pdf") == ("Open.", ())
 
 
@@ -201,9 +176,9 @@ DAMAGED = "it is damaged or not a PDF; open it in a viewer and save it again"
     [
         pytest.param(b"", "the file is empty", id="zero bytes"),
         pytest.param(b"Only words.", DAMAGED, id="not a PDF"),
-        pytest.param(pdf("Text.")[:200], DAMAGED, id="cut off"),
+        pytest.param(drawn("Text.")[:200], DAMAGED, id="cut off"),
         pytest.param(b"%PDF-1.7\n" + bytes(range(256)) * 20, DAMAGED, id="rubbish"),
-        pytest.param(pdf("", ""), SCANNED, id="pictures only"),
+        pytest.param(drawn("", ""), SCANNED, id="pictures only"),
     ],
 )
 def test_a_pdf_without_readable_text_is_refused_with_a_cure(data, reason):
@@ -211,7 +186,7 @@ def test_a_pdf_without_readable_text_is_refused_with_a_cure(data, reason):
 
 
 def test_a_damaged_index_of_a_pdf_is_repaired():
-    data = re.sub(rb"\d{10} 00000 n", b"0000000007 00000 n", pdf("Salt melts.", "Water boils."))
+    data = re.sub(rb"\d{10} 00000 n", b"0000000007 00000 n", drawn("Salt melts.", "Water boils."))
     assert text_of(data, "a.pdf")[0] == "Salt melts.\n\nWater boils."
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from autocontext.transcript import to_markdown
 from autocontext.ui import answers, models, passages
-from autocontext.ui.safe import plain
+from autocontext.ui.safe import counted, plain
 from autocontext.ui.state import UiState
 from autocontext.ui.talk import TalkTurn
 
@@ -100,8 +100,8 @@ def _show_turn(state: UiState, turn: TalkTurn, *, is_last: bool) -> None:
         used = turn.job.check.passages if turn.job is not None and not turn.running else ()
         passages.show_cards(state.engine, prompt, used, prefix)
         others = [number for number in range(1, len(prompt.evidence) + 1) if number not in used]
-        counted = f"{len(others)} {'other ' if used else ''}passage{'' if len(others) == 1 else 's'}"
-        label = f"{counted}, and the prompt of about {prompt.tokens:,} tokens"
+        rest = counted(len(others), "other passage" if used else "passage")
+        label = f"{rest}, and the prompt of about {prompt.tokens:,} tokens"
         with st.expander(label, expanded=is_last and turn.job is None, key=f"{prefix}details"):
             passages.show_cards(state.engine, prompt, others, prefix)
             passages.show_left_out(prompt)

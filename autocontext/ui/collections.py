@@ -9,7 +9,7 @@ import streamlit as st
 from autocontext.collections import CollectionInfo
 from autocontext.errors import AutoContextError
 from autocontext.ui.library import library
-from autocontext.ui.safe import plain, text_html
+from autocontext.ui.safe import counted, plain, text_html
 from autocontext.ui.state import UiState, forget_uploads
 
 _FEW = 5
@@ -22,7 +22,7 @@ def show_kept(state: UiState) -> None:
         st.caption("Or go on with a collection:")
         with st.container(horizontal=True):
             for one in kept[:_FEW]:
-                label = f"{plain(one.name)} · {_counted(one.n_documents, 'document')}"
+                label = f"{plain(one.name)} · {counted(one.n_documents, 'document')}"
                 if st.button(label, key=f"go_on_{one.id}", icon=":material/inventory_2:"):
                     _do(lambda id_=one.id: state.open_collection(id_))  # type: ignore[misc]
             if len(kept) > _FEW:
@@ -33,7 +33,7 @@ def show_making(state: UiState) -> None:
     """Draw the ways to get a collection: of this session's documents, a new one, one from a file."""
     with st.container(horizontal=True, vertical_alignment="center"):
         if not state.collection and state.engine.documents:
-            count = _counted(len(state.engine.documents), "document")
+            count = counted(len(state.engine.documents), "document")
             with st.popover(
                 f"Keep the {count} of this session",
                 icon=":material/save:",
@@ -95,7 +95,7 @@ def show_list(state: UiState) -> None:
         with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"collection_{one.id}"):
             with st.container(gap=None):
                 st.html(text_html(one.name, "source"))
-                about = f"{_counted(one.n_documents, 'document')}, {_size(one.megabytes)}"
+                about = f"{counted(one.n_documents, 'document')}, {_size(one.megabytes)}"
                 st.html(text_html(one.problem or about, "where"))
             if one.id == state.collection:
                 st.badge("open", color="green", icon=":material/check_circle:")
@@ -155,7 +155,3 @@ def show_vectors() -> None:
 
 def _size(megabytes: float) -> str:
     return f"{megabytes:,.1f} MB" if megabytes >= 1 else f"{megabytes * 1000:,.0f} KB"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -9,7 +9,7 @@ from autocontext.folders import folder_path
 from autocontext.loaders import KINDS
 from autocontext.ui.encoding import show_encoding
 from autocontext.ui.local import why_not_local
-from autocontext.ui.safe import plain, text_html
+from autocontext.ui.safe import counted, plain, text_html
 from autocontext.ui.state import UiState, forget_uploads, kept
 
 PAGE_SIZE = 20
@@ -67,7 +67,7 @@ def _show_folder(state: UiState, prefix: str, where: str) -> None:
         with st.container(gap=None):
             st.html(text_html(prefix, "source"))
             st.html(text_html(where, "where"))
-        st.caption(_counted(count, "document"), width="content")
+        st.caption(counted(count, "document"), width="content")
         if st.button("Sync", key=f"sync_{prefix}", icon=":material/sync:", disabled=state.indexing):
             state.sync_folder(folder_path(where))
             st.rerun()
@@ -115,7 +115,7 @@ def show_files(state: UiState) -> None:
     rows = sorted(state.files.values(), key=lambda row: (row.status not in ("failed", "skipped"), row.name))
     wanted = ""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        counts = f"{_counted(len(state.engine.documents), 'document')} · {_counted(len(state.engine.chunks), 'chunk')}"
+        counts = f"{counted(len(state.engine.documents), 'document')} · {counted(len(state.engine.chunks), 'chunk')}"
         st.subheader(counts, anchor=False)
         st.space("stretch")
         if len(rows) > PAGE_SIZE:
@@ -132,10 +132,6 @@ def show_files(state: UiState) -> None:
         _show_file(state, row)
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
 def _show_file(state: UiState, row: FileReport) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"file_{abs(hash(row.name))}"):
         color, icon = _BADGES.get(row.status, ("gray", None))
@@ -145,7 +141,7 @@ def _show_file(state: UiState, row: FileReport) -> None:
                 st.html(text_html(row.reason, "where"))
         show_encoding(state, row.name)
         st.badge(row.status, color=color, icon=icon)  # type: ignore[arg-type]
-        st.caption(_counted(row.n_chunks, "chunk") if row.n_chunks else "not indexed", width="content")
+        st.caption(counted(row.n_chunks, "chunk") if row.n_chunks else "not indexed", width="content")
         st.button(
             "Remove",
             key=f"remove_{row.name}",
@@ -159,9 +155,9 @@ def _show_file(state: UiState, row: FileReport) -> None:
 
 @st.dialog("Remove all documents?", icon=":material/delete_sweep:")
 def _confirm_removal(state: UiState) -> None:
-    counted = _counted(len(state.engine.documents), "document")
+    leaving = counted(len(state.engine.documents), "document")
     where = "the collection" if state.collection else "this session"
-    st.write(f"{counted} will leave {where}. The files themselves are not touched.")
+    st.write(f"{leaving} will leave {where}. The files themselves are not touched.")
     if st.button("Remove all", type="primary", key="confirm_remove_all"):
         state.remove(list(state.files))
         st.rerun()

@@ -13,7 +13,7 @@ from autocontext.errors import ModelError
 from autocontext.model_server import find_context_size, list_models
 from autocontext.ui.jobs import AnswerJob
 from autocontext.ui.safe import plain, text_html
-from autocontext.ui.state import UiState, current_state, kept
+from autocontext.ui.state import UiState, kept
 
 OWN = "the provider's own"
 SERVERS = {"Ollama": "ollama/", "OpenAI-compatible": "openai/"}
@@ -22,11 +22,6 @@ KEY_VARIABLES = tuple(
     for provider in ("OPENAI", "ANTHROPIC", "GEMINI", "GROQ", "MISTRAL", "OPENROUTER", "DEEPSEEK", "XAI", "COHERE")
 )
 _TEST_PROMPT = "Answer with the single word: ready"
-
-
-def chosen_model() -> ModelOptions:
-    """Return the session's chosen model with its address, key and limits; ``model`` is "" where none is chosen."""
-    return current_state().model_options()
 
 
 def show_choice(state: UiState) -> None:

@@ -10,7 +10,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from autocontext.datatypes import ModelOptions
-from autocontext.ui.models import chosen_model
 from tests.fake_llm import ANSWER, FakeLLM
 from tests.ui import test_pages
 from tests.ui.test_pages import (
@@ -176,13 +175,12 @@ def test_keys_of_the_environment_are_named_and_never_shown(session, monkeypatch:
 
 def test_the_chosen_model_is_what_other_pages_ask() -> None:
     script = """
-from autocontext.ui.models import chosen_model
+from autocontext.ui.state import current_state
 import streamlit as st
-st.text(repr(chosen_model()))
+st.text(repr(current_state().model_options()))
 """
     at = AppTest.from_string(script, default_timeout=PATIENCE).run()
     assert "model='ollama/gemma3'" in at.text[0].value
-    assert chosen_model.__doc__
 
 
 # ---- shared servers --------------------------------------------------------------------------------------------------
