@@ -435,6 +435,26 @@ class AutoContext:
                     entries = {n: Entry(e.document, self._chunk(e.document)) for n, e in entries.items()}
                 self._replace_snapshot(entries)
 
+    def variant(self, settings: Settings) -> AutoContext:
+        """Return the same documents as they are now under other settings, in memory, to be compared with this.
+
+        Nothing of this collection changes. Passages that both have share their vectors; others are embedded when they
+        are first searched (`warm_up` tells how far that is), and kept in the cache that this collection was given.
+
+        Raises
+        ------
+        SettingsError
+            If they name an unknown retriever or template.
+        """
+        other = AutoContext(settings, self._given_encoder, cache=self._cache)
+        entries = self._snapshot.entries
+        if other._chunking_signature != self._chunking_signature:
+            entries = {name: Entry(entry.document, other._chunk(entry.document)) for name, entry in entries.items()}
+        if settings.encoder == self.settings.encoder:
+            other._vectors = dict(self._vectors)
+        other._replace_snapshot(entries)
+        return other
+
     def save_to(self, store: Store) -> None:
         """Write the whole collection with its settings into an empty store; this one goes on as it was."""
         with self._writing:

@@ -59,7 +59,8 @@ LAYERS = [
     {"__init__"},
     {"collections"},
     {"__init__"},
-    {"__main__", "ui"},
+    {"commands", "ui"},
+    {"__main__"},
 ]
 
 
