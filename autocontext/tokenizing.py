@@ -59,7 +59,7 @@ def word_spans(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     """
     for match in _WORD.finditer(text):
         word, start = match.group(), match.start()
-        if not _IS_UNSPACED.match(word):
+        if word.isascii() or not _IS_UNSPACED.match(word):
             yield start, match.end(), _word_tokens(word)
         elif len(word) == 1:
             yield start, start + 1, (fold(word),)
@@ -96,8 +96,14 @@ def tokenize(text: str) -> list[str]:
     >>> tokenize("量子计算")
     ['量子', '子计', '计算']
     """
-    composed = text if text.isascii() else unicodedata.normalize("NFKC", text)  # else Hangul and kana may fall apart
-    return [token for _, _, tokens in word_spans(composed) for token in tokens]
+    tokens: list[str] = []
+    if text.isascii():
+        for word in _WORD.findall(text):
+            tokens += _word_tokens(word)
+    else:
+        for _, _, of_word in word_spans(unicodedata.normalize("NFKC", text)):  # else Hangul and kana may fall apart
+            tokens += of_word
+    return tokens
 
 
 @lru_cache(maxsize=1)

@@ -33,7 +33,7 @@ HEAVY = (
 LAYERS = [
     {"errors", "datatypes", "function_words", "records", "naming"},
     {"settings", "protocols", "tokenizing", "sentences", "templates", "llm_errors", "allowed", "model_table"},
-    {"facts", "stemming", "duplicates"},
+    {"facts", "stemming", "duplicates", "words", "vector_pool"},
     {
         "citations",
         "conversation",
@@ -50,9 +50,8 @@ LAYERS = [
         "stores",
         "folders",
         "reading",
-        "versions",
     },
-    {"budget"},
+    {"budget", "versions"},
     {"answer", "snapshot"},
     {"indexing"},
     {"engine", "transcript"},
