@@ -96,13 +96,15 @@ def tokenize(text: str) -> list[str]:
     >>> tokenize("量子计算")
     ['量子', '子计', '计算']
     """
+    composed = text if text.isascii() else unicodedata.normalize("NFKC", text)  # else Hangul and kana may fall apart
     tokens: list[str] = []
-    if text.isascii():
-        for word in _WORD.findall(text):
+    for word in _WORD.findall(composed):  # as `word_spans`, without the places
+        if word.isascii() or not _IS_UNSPACED.match(word):
             tokens += _word_tokens(word)
-    else:
-        for _, _, of_word in word_spans(unicodedata.normalize("NFKC", text)):  # else Hangul and kana may fall apart
-            tokens += of_word
+        elif len(word) == 1:
+            tokens.append(fold(word))
+        else:
+            tokens += [_fold_pair(word[i : i + 2]) for i in range(len(word) - 1)]
     return tokens
 
 
