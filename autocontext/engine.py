@@ -57,6 +57,7 @@ from autocontext.words import Vocabulary
 
 _OF_THE_INDEX = ("retrievers", "chunking", "bm25", "encoder")  # settings that what is built depends on
 _MOST_CHUNKS = 50  # in a prompt that is filled up to its budget
+_LOAD_BATCH = 5_000  # vectors that are read at once
 _UNUSED = 0.1  # share of the vectors in memory that may belong to no document
 _MAX_UNREAD = 5_000  # rows that are kept with a collection
 _ENCODE_BATCH = 64  # short enough that a question asked meanwhile need not wait long for its turn
@@ -308,7 +309,8 @@ class AutoContext:
             stop=stop,
         )
         self._note_unread(report)
-        if self._store is not None and report.error is None and not stop():
+        replaced = any(row.status == "changed" for row in report)
+        if self._store is not None and report.error is None and replaced and not stop():
             self._store.prune()
         return report
 
@@ -775,7 +777,9 @@ class AutoContext:
         missing = {h: "" for entry in entries for h in entry.hashes if h not in self._vectors}
         for known in (self._store.vectors if self._store else None, self._cache.get if self._cache else None):
             if missing and known is not None:
-                self._vectors.add(known(encoder.name, list(missing)))
+                wanted = list(missing)
+                for first in range(0, len(wanted), _LOAD_BATCH):
+                    self._vectors.add(known(encoder.name, wanted[first : first + _LOAD_BATCH]))
                 missing = {h: "" for h in missing if h not in self._vectors}
         total = sum(len(entry.chunks) for entry in entries)
         tell(total - len(missing))

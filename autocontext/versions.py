@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
+from importlib.metadata import version
 
 from autocontext.chunking import chunk_spans, index_text
 from autocontext.datatypes import Chunk, Document
 from autocontext.settings import ChunkOptions
-from autocontext.stemming import detect_language, index_terms
+from autocontext.stemming import index_terms
 from autocontext.tokenizing import content_words, tokenize
 
 _PROBE = (
@@ -24,12 +25,6 @@ _TEXT = (
     "this sentence goes on and on, so that it must be cut in two, between words. 猫が来た。「早い。」と言った。"
 )
 _LANGUAGES = ("", "en", "de", "ru", "hi", "vi")
-_SENTENCES = (
-    "The pump feeds the reservoir when the valve is open.",
-    "Die Pumpe füllt den Behälter, wenn das Ventil offen ist.",
-    "量子计算的论文。",
-    "Máy bơm cấp nước cho bể chứa khi van mở.",
-)
 
 
 @lru_cache(maxsize=1)
@@ -46,8 +41,8 @@ def tokenizer_version() -> str:
     """Return a short hash of what tokenizer and stemmers make of a text in many scripts and languages."""
     tokens = tokenize(_PROBE)
     stems = [term for language in _LANGUAGES for term in index_terms(_PROBE, language)]
-    languages = [detect_language(sentence) for sentence in _SENTENCES]
-    return _short_hash("\n".join([*tokens, "", *content_words(tokens), "", *stems, "", *languages]))
+    packages = [version(name) for name in ("py3langid", "PyStemmer")]  # asked for, not loaded
+    return _short_hash("\n".join([*tokens, "", *content_words(tokens), "", *stems, "", *packages]))
 
 
 def _short_hash(told: str) -> str:

@@ -48,6 +48,7 @@ create table vectors (
 _BATCH = 500  # well below SQLite's limit of bound values
 _IN_DOCUMENT_ROW = frozenset({"name", "content_hash", "text"})
 _IN_CHUNK_ROW = frozenset({"number", "document", "text", "start", "end"})
+_IN_CHUNK = {"line": int, "page": int, "heading": str, "section": str}
 _CURES = {
     sqlite3.SQLITE_BUSY: "Another program is writing to it. Try again when that one is done, or close it.",
     sqlite3.SQLITE_LOCKED: "Another program is writing to it. Try again when that one is done, or close it.",
@@ -180,7 +181,7 @@ class SQLiteStore:
     @staticmethod
     def _kept(document: Document, places: Sequence[tuple[Any, ...]], language: str, words: bytes) -> Kept:
         chunks = tuple(
-            Chunk(0, document.name, document.text[start:end], start, end, **{"line": 1, **_fields(Chunk, extra)})
+            Chunk(0, document.name, document.text[start:end], start, end, **{"line": 1, **_chunk_fields(extra)})
             for start, end, _, extra in places
         )
         return Kept(document, chunks, tuple(text_hash for _, _, text_hash, _ in places), None, language, words)
@@ -338,3 +339,10 @@ class SQLiteStore:
 def _fields(kind: type, extra: str) -> dict[str, Any]:
     """Return the fields that are kept as JSON; those of another version are left at their defaults."""
     return known_fields(kind, json.loads(extra))[0]
+
+
+def _chunk_fields(extra: str) -> dict[str, Any]:
+    """Return the same of a chunk: there are very many, and nearly all are as they must be."""
+    fields = json.loads(extra)
+    is_right = isinstance(fields, dict) and all(type(value) is _IN_CHUNK.get(name) for name, value in fields.items())
+    return fields if is_right else _fields(Chunk, extra)
