@@ -59,6 +59,7 @@ _OF_THE_INDEX = ("retrievers", "chunking", "bm25", "encoder")  # settings that w
 _MOST_CHUNKS = 50  # in a prompt that is filled up to its budget
 _LOAD_BATCH = 5_000  # vectors that are read at once
 _UNUSED = 0.1  # share of the vectors in memory that may belong to no document
+_UNUSED_WORDS = 0.5  # share of the vocabulary, likewise
 _MAX_UNREAD = 5_000  # rows that are kept with a collection
 _ENCODE_BATCH = 64  # short enough that a question asked meanwhile need not wait long for its turn
 
@@ -825,7 +826,10 @@ class AutoContext:
 
     def _bm25(self, snapshot: Snapshot) -> PassageIndex:
         """Return the words' statistics, which the verdict needs even where BM25 is not a retriever in use."""
-        return self._retriever(snapshot, "bm25").index  # type: ignore[attr-defined, no-any-return]
+        index: PassageIndex = self._retriever(snapshot, "bm25").index  # type: ignore[attr-defined]
+        if index.postings.unused > _UNUSED_WORDS:
+            self._vocabulary = Vocabulary()  # the next index begins without the words of documents that are gone
+        return index
 
     def _judge(self, snapshot: Snapshot, question: str, found: Sequence[Evidence]) -> Support:
         words = self._bm25(snapshot)

@@ -127,6 +127,8 @@ class Postings:
     ----------
     lengths
         Words in each chunk, shape (n_chunks,).
+    unused
+        Share of the vocabulary that no chunk holds: words of documents that are gone.
     """
 
     def __init__(self, documents: Sequence[WordCounts], vocabulary: Vocabulary | None = None) -> None:
@@ -140,7 +142,9 @@ class Postings:
         order = np.sort((words.astype(np.int64) << 32) | np.arange(len(words))) & 0xFFFFFFFF
         self._rows = np.repeat(np.arange(len(pairs), dtype=np.int32), pairs)[order]
         self._counts = np.concatenate([np.zeros(0, np.uint8), *(counted.counts for counted in documents)])[order]
-        self._starts = np.concatenate(([0], np.cumsum(np.bincount(words, minlength=len(vocabulary.numbers)))))
+        frequencies = np.bincount(words, minlength=len(vocabulary.numbers))
+        self._starts = np.concatenate(([0], np.cumsum(frequencies)))
+        self.unused = float(np.mean(frequencies == 0)) if len(frequencies) else 0.0
 
     def of(self, word: str) -> tuple[NDArray[np.int32], Numbers]:
         """Return the chunks that hold `word`, ascending, and how often each does."""
@@ -157,11 +161,6 @@ class Postings:
         if not 0 <= number < len(self._starts) - 1:  # a word that came into the vocabulary later
             return 0, 0
         return int(self._starts[number]), int(self._starts[number + 1])
-
-    @property
-    def unused(self) -> float:
-        """Share of the vocabulary that no chunk holds: words of documents that are gone."""
-        return float(np.mean(np.diff(self._starts) == 0)) if len(self._starts) > 1 else 0.0
 
 
 def _joined(parts: Sequence[NDArray[np.integer]], kind: type[np.integer]) -> NDArray[np.integer]:
