@@ -32,7 +32,7 @@ from autocontext.datatypes import (
     Support,
     Turn,
 )
-from autocontext.encoders import SentenceTransformerEncoder, default_encoder
+from autocontext.encoders import shared_encoder
 from autocontext.errors import EncoderError, LoadError, SettingsError
 from autocontext.folders import folder_path, list_folder
 from autocontext.fusion import fuse
@@ -40,12 +40,12 @@ from autocontext.indexing import Batch, Outcome, Progress, index_files, name_fil
 from autocontext.model_server import find_context_size
 from autocontext.naming import label
 from autocontext.prompt import build_prompt
-from autocontext.protocols import Encoder, Kept, ReadingEncoder, Retriever, Store, VectorCache, Vectors
+from autocontext.protocols import Encoder, Kept, LoadedEncoder, ReadingEncoder, Retriever, Store, VectorCache, Vectors
 from autocontext.retrievers.base import Corpus
 from autocontext.retrievers.bm25 import PassageIndex
 from autocontext.retrievers.dense import DenseRetriever
 from autocontext.sentences import split_into_sentences
-from autocontext.settings import EncoderOptions, Settings, settings_from_json, settings_to_json
+from autocontext.settings import Settings, settings_from_json, settings_to_json
 from autocontext.snapshot import Entry, Snapshot
 from autocontext.stemming import question_terms
 from autocontext.stores.sqlite import SQLiteStore
@@ -638,7 +638,7 @@ class AutoContext:
     def warm_up(self, progress: Progress | None = None) -> None:
         """Load the embedding model and index what there is now, so that the first question need not wait for it."""
         encoder = self._encoder
-        if isinstance(encoder, SentenceTransformerEncoder):
+        if isinstance(encoder, LoadedEncoder):
             encoder.warm_up()
         snapshot = self._snapshot
         if progress is not None and encoder is not None and snapshot.chunks:
@@ -734,7 +734,7 @@ class AutoContext:
         if "dense" not in self.settings.retrievers:  # only to measure chunks: not worth a download
             options = replace(options, allow_download=False)
         try:
-            return default_encoder() if options == EncoderOptions() else SentenceTransformerEncoder(options)
+            return shared_encoder(options)
         except EncoderError as error:
             if "dense" in self.settings.retrievers:
                 self._encoder_problem = f"{error} Until then passages are found by their words only."

@@ -28,6 +28,8 @@ HEAVY = (
     "tokenizers",
     "httpx",
     "markdown_it",
+    "openvino",
+    "safetensors",
 )
 # Lowest first; a module imports from lower layers only. What is not named here is a part.
 LAYERS = [
