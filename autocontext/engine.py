@@ -158,6 +158,12 @@ class AutoContext:
         """What does not work as the settings ask, each a sentence: for example that there is no embedding model."""
         return (self._encoder_problem,) if self._encoder_problem else ()
 
+    @property
+    def encoder_description(self) -> str:
+        """The embedding model and what computes it, for people; "" before it was needed, or if there is none."""
+        encoder = self._encoder if "_found_encoder" in vars(self) else None  # looking for it takes time
+        return encoder.description if isinstance(encoder, LoadedEncoder) else ""
+
     def add(self, name: str, data: bytes, *, encoding: str | None = None) -> FileReport:
         """Add the bytes of one file under `name`; a document of the same name is replaced.
 

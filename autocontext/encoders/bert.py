@@ -34,11 +34,9 @@ class Bert:
     pooling: Literal["mean", "cls"]
     weights: dict[str, NDArray[np.float32]]
 
-    def graph(self) -> Any:
+    def graph(self, openvino: Any) -> Any:
         """Return it as an ``openvino.Model``: int32 tokens and mask of shape (texts, longest) to one vector a text."""
-        import openvino
-        from openvino import opset15 as ops
-
+        ops = openvino.opset15
         ids = ops.parameter([-1, -1], np.int32, name="ids")
         mask = ops.parameter([-1, -1], np.int32, name="mask")
         weight = _Weights(self.weights, self.epsilon, ops)

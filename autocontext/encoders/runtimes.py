@@ -96,7 +96,7 @@ class OpenVINORuntime:
             default = core.get_property("CPU", "INFERENCE_PRECISION_HINT")
             precision = default if default == openvino.Type.bf16 else openvino.Type.f32
             compiled = core.compile_model(
-                model.graph(),
+                model.graph(openvino),
                 "CPU",
                 {
                     "PERFORMANCE_HINT": "THROUGHPUT",  # as many streams as suit the processor
@@ -113,7 +113,8 @@ class OpenVINORuntime:
         except (RuntimeUnavailableError, UnknownModelError) as error:
             raise RuntimeUnavailableError(str(error)) from error
         except Exception as error:  # its own errors, those of damaged weights, of a missing library
-            raise RuntimeUnavailableError(f"OpenVINO failed: {type(error).__name__}: {error}") from error
+            about = " ".join(str(error).split())  # it is shown as one line
+            raise RuntimeUnavailableError(f"OpenVINO failed: {type(error).__name__}: {about}") from error
         if not np.allclose(np.linalg.norm(trial, axis=1), 1, atol=0.01):
             raise RuntimeUnavailableError("OpenVINO computes no vectors of length 1 here")
 
