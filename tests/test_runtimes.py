@@ -343,6 +343,20 @@ def test_a_question_waits_for_one_step_of_a_long_indexing_only():
     assert sorted(runtime.steps) == ["index"] * 10 + ["other"] * 5 + ["question"]
 
 
+@pytest.mark.parametrize("backend", [pytest.param("openvino", marks=has_openvino), "sentence-transformers"])
+def test_a_server_that_is_stopped_while_it_embeds_ends_in_peace(backend, tmp_path):
+    code = (
+        "import threading; from autocontext.encoders import LocalEncoder\n"
+        "from autocontext.settings import EncoderOptions\n"
+        f"encoder = LocalEncoder(EncoderOptions(backend={backend!r})); encoder.warm_up(); begun = threading.Event()\n"
+        "def index():\n"
+        "    while True: begun.set(); encoder.encode(['salt and tea ' * 10] * 200)\n"
+        "threading.Thread(target=index, daemon=True).start(); begun.wait(20)\n"
+        "import atexit; atexit.register(lambda: print(encoder.encode(['salt']).shape))"
+    )
+    assert run_watched(code, tmp_path) == ["(1, 384)"]
+
+
 def test_a_turn_is_given_back_after_a_failure_and_by_one_who_no_longer_waits():
     turns = Turns()
     with pytest.raises(RuntimeError), turns.turn(urgent=False):

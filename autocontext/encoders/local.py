@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -43,7 +42,6 @@ class LocalEncoder:
         self.folder = find_model(self.options)
         self.name = identity(self.options.model, self.folder)
         self._turns = Turns()
-        self._loading = threading.Lock()
         self._loaded: Runtime | None = None
         self._refusal = ""
 
@@ -84,10 +82,10 @@ class LocalEncoder:
         return tokenizer
 
     def _runtime(self) -> Runtime:
-        with self._loading:
-            if self._loaded is None:
-                self._loaded = self._load()
-            return self._loaded
+        if self._loaded is None:
+            with self._turns.turn(urgent=True):  # another thread may have loaded it meanwhile
+                self._loaded = self._loaded or self._load()
+        return self._loaded
 
     def _load(self) -> Runtime:
         backend = self.options.backend
