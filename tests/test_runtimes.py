@@ -200,6 +200,12 @@ def test_without_the_package_it_goes_on_with_sentence_transformers_and_says_so(m
         LocalEncoder(EncoderOptions(backend="openvino")).encode(["salt"])
 
 
+def test_without_either_package_the_cure_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(EncoderError, match="Install it with: pip install sentence-transformers"):
+        SentenceTransformerEncoder().encode(["salt"])
+
+
 @has_openvino
 def test_a_failure_inside_of_openvino_is_no_failure_of_the_app(monkeypatch):
     def fail(*_: object) -> None:
@@ -258,7 +264,7 @@ WATCHED = """
 import os, sys
 seen = []
 def watch(event, args):
-    if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto"):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto", "os.fork", "subprocess.Popen"):
         seen.append((event, repr(args)))
     if event == "open" and isinstance(args[0], str) and args[0].startswith(HOME) and set("wax+") & set(str(args[1])):
         seen.append((event, args[0]))

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from autocontext.encoders.bert import UnknownModelError, read_bert
+from autocontext.errors import EncoderError
 from autocontext.protocols import Vectors
 
 
@@ -46,13 +47,25 @@ class Runtime(Protocol):
 
 
 class TorchRuntime:
-    """sentence-transformers, on the device that it chooses."""
+    """sentence-transformers, on the device that it chooses.
+
+    Raises
+    ------
+    EncoderError
+        If it is not installed.
+    """
 
     def __init__(self, folder: Path) -> None:
         # The Trainer's integrations are not needed, and the progress bar of loading weights is noise on stderr.
         os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging
+        try:
+            from sentence_transformers import SentenceTransformer
+            from transformers.utils import logging
+        except ImportError as error:
+            raise EncoderError(
+                f"The embedding model needs sentence-transformers, which cannot be loaded ({error}). Install it with: "
+                "pip install sentence-transformers"
+            ) from error
 
         logging.disable_progress_bar()
         self._model: Any = SentenceTransformer(str(folder), local_files_only=True)
