@@ -30,7 +30,7 @@ from autocontext.datatypes import (
     Support,
     Turn,
 )
-from autocontext.encoders import SentenceTransformerEncoder, default_encoder
+from autocontext.encoders import shared_encoder
 from autocontext.errors import EncoderError, LoadError, SettingsError
 from autocontext.folders import folder_path, list_folder
 from autocontext.fusion import fuse
@@ -38,12 +38,12 @@ from autocontext.indexing import Batch, Outcome, Progress, index_files, name_fil
 from autocontext.model_server import find_context_size
 from autocontext.naming import label
 from autocontext.prompt import build_prompt
-from autocontext.protocols import Encoder, ReadingEncoder, Retriever, Store, VectorCache, Vectors
+from autocontext.protocols import Encoder, LoadedEncoder, ReadingEncoder, Retriever, Store, VectorCache, Vectors
 from autocontext.retrievers.base import Corpus
 from autocontext.retrievers.bm25 import PassageIndex
 from autocontext.retrievers.dense import DenseRetriever
 from autocontext.sentences import split_into_sentences
-from autocontext.settings import EncoderOptions, Settings, settings_from_json, settings_to_json
+from autocontext.settings import Settings, settings_from_json, settings_to_json
 from autocontext.snapshot import Entry, Snapshot
 from autocontext.stemming import question_terms
 from autocontext.stores.sqlite import SQLiteStore
@@ -172,6 +172,12 @@ class AutoContext:
                     "yet. That goes on when files are added."
                 )
         return tuple(problems)
+
+    @property
+    def encoder_description(self) -> str:
+        """The embedding model and what computes it, for people; "" before it was needed, or if there is none."""
+        encoder = self._encoder if "_found_encoder" in vars(self) else None  # looking for it takes time
+        return encoder.description if isinstance(encoder, LoadedEncoder) else ""
 
     def add(self, name: str, data: bytes, *, encoding: str | None = None) -> FileReport:
         """Add the bytes of one file under `name`; a document of the same name is replaced.
@@ -684,7 +690,7 @@ class AutoContext:
             As in `add_files`, of what must be embedded first. Without `progress`, a search embeds it.
         """
         encoder = self._encoder
-        if isinstance(encoder, SentenceTransformerEncoder):
+        if isinstance(encoder, LoadedEncoder):
             encoder.warm_up()
         if progress is not None:
             self._embed_all(progress, should_stop or (lambda: False))
@@ -782,7 +788,7 @@ class AutoContext:
         if "dense" not in self.settings.retrievers:  # only to measure chunks: not worth a download
             options = replace(options, allow_download=False)
         try:
-            return default_encoder() if options == EncoderOptions() else SentenceTransformerEncoder(options)
+            return shared_encoder(options)
         except EncoderError as error:
             if "dense" in self.settings.retrievers:
                 self._encoder_problem = f"{error} Until then passages are found by their words only."
