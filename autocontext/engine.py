@@ -61,7 +61,7 @@ _LOAD_BATCH = 5_000  # vectors that are read at once
 _UNUSED = 0.1  # share of the vectors in memory that may belong to no document
 _UNUSED_WORDS = 0.5  # share of the vocabulary, likewise
 _MAX_UNREAD = 5_000  # rows that are kept with a collection
-_ENCODE_BATCH = 64  # short enough that a question asked meanwhile need not wait long for its turn
+_ENCODE_BATCH = 256  # about a second, so that a stop is soon obeyed; a question need not wait for all of it
 
 
 class AutoContext:

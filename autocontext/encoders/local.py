@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from autocontext.encoders.finding import find_model, identity
 from autocontext.encoders.runtimes import OpenVINORuntime, Runtime, RuntimeUnavailableError, TorchRuntime, has_gpu
 from autocontext.encoders.turns import Turns
 from autocontext.errors import EncoderError
+from autocontext.piece_counting import PieceCounter
 from autocontext.protocols import Vectors
 from autocontext.settings import EncoderOptions
 
@@ -132,9 +133,16 @@ class LocalEncoder:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return the tokens of each text, special ones not counted."""
-        return [
-            len(encoding.ids) for encoding in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        ]
+        return self._counter(texts)
+
+    @cached_property
+    def _counter(self) -> Callable[[Sequence[str]], list[int]]:
+        cuts_at_blanks = type(self._tokenizer.pre_tokenizer).__name__ == "BertPreTokenizer"
+        return PieceCounter(self._count_in_full) if cuts_at_blanks else self._count_in_full
+
+    def _count_in_full(self, texts: Sequence[str]) -> list[int]:
+        encodings = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [len(encoding.ids) for encoding in encodings]
 
     def readability(self, text: str) -> float:
         """Return how well the model reads `text`, 0 to 1, from the letters it gets into one piece of its vocabulary.
