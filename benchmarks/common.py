@@ -253,13 +253,16 @@ class Peer:
 # ---- telling ---------------------------------------------------------------------------------------------------------
 
 
+Row = Sequence[str | float]
+
+
 @dataclass(frozen=True)
 class Table:
     """One table of figures: cells are text or numbers."""
 
     title: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[str | float]]
+    rows: Sequence[Row]
 
     def markdown(self) -> str:
         """Return the table as Markdown."""

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from common import (
     DrawnEncoder,
+    Row,
     Table,
     alternate,
     large_settings,
@@ -65,7 +66,7 @@ def ask(store: Path) -> dict[str, Any]:
     ac.search("The first question of the day", num_results=10)
     first = time.perf_counter() - started
     questions = make_questions([chunk.text for chunk in ac.chunks[:: max(1, len(ac.chunks) // 1000)]], N_QUESTIONS)
-    asked = [seconds_of(lambda q=question: ac.search(q, num_results=10)) for question, _ in questions]
+    asked = [seconds_of(partial(ac.search, question, num_results=10)) for question, _ in questions]
     after = memory_megabytes()
     matrix, vector = np.ones((len(ac.chunks), 384), np.float32), np.ones(384, np.float32)
     read = [seconds_of(matrix.sum) for _ in range(7)]
@@ -75,8 +76,8 @@ def ask(store: Path) -> dict[str, Any]:
     name, data = next(make_files(1, 3 * A_FILE, seed=2))
     adding = {}
     for key, context in (("add_alone", alone), ("add", ac)):
-        adding[key] = seconds_of(lambda to=context: to.add(f"new/{name}", data))
-        adding[f"{key}_asked"] = seconds_of(lambda to=context: to.search("What is new since then?", num_results=10))
+        adding[key] = seconds_of(partial(context.add, f"new/{name}", data))
+        adding[f"{key}_asked"] = seconds_of(partial(context.search, "What is new since then?", num_results=10))
     ac.close()
     return {
         "first": first,
@@ -113,7 +114,7 @@ def main() -> None:
     started = time.perf_counter()
     sizes = args.sizes or ([1_000, 10_000] if args.quick else [1_000, 10_000, 100_000])
     rounds = args.rounds or (1 if args.quick else 3)
-    runs = alternate({f"{size:,}": lambda n=size: run(n) for size in sizes}, rounds)
+    runs = alternate({f"{size:,}": partial(run, size) for size in sizes}, rounds)
     if args.large:
         runs |= alternate({"1,000,000": lambda: run(1_000_000)}, 1)
     report(args, started, _tables(runs), {"runs": runs})
@@ -126,7 +127,7 @@ def _tables(runs: dict[str, list[dict[str, Any]]]) -> list[Table]:
     def asked(size: str, share: float) -> float:
         return 1000 * median([percentile(run["queries"], share) for run in runs[size]])
 
-    indexing, queries, adding, growth = [], [], [], []
+    indexing, queries, adding, growth = list[Row](), list[Row](), list[Row](), list[Row]()
     for size in runs:
         seconds = of(size, "seconds")
         indexing.append([size, seconds, of(size, "chunks") / seconds, of(size, "peak"), of(size, "disk")])

@@ -14,11 +14,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from common import (
     Peer,
+    Row,
     Table,
     alternate,
     make_files,
@@ -98,7 +100,7 @@ def child(folder: Path, questions_file: Path) -> dict[str, Any]:
         asked, hits = [], []
         for question, chunk in json.loads(questions_file.read_text("utf-8")):
             found: list[Any] = []
-            asked.append(seconds_of(lambda q=question, f=found: f.extend(ac.search(q, num_results=10))))
+            asked.append(seconds_of(partial(_ask, ac, question, found)))
             hits.append(any(item.chunk.text == chunk for item in found))
         calls = watch.calls
         unchanged = seconds_of(lambda: ac.add_folder(folder))
@@ -127,6 +129,10 @@ def child(folder: Path, questions_file: Path) -> dict[str, Any]:
         "peak": peak,
         "encoder": type(encoder).__name__,
     }
+
+
+def _ask(ac: AutoContext, question: str, found: list[Any]) -> None:
+    found += ac.search(question, num_results=10)
 
 
 def run_peer(name: str, job: Path, questions: Sequence[tuple[str, str]]) -> dict[str, Any]:
@@ -163,7 +169,7 @@ def main() -> None:
         calls: dict[str, Callable[[], dict[str, Any]]] = {
             OURS: lambda: run_child(__file__, "--child", str(folder), str(asked))
         }
-        calls |= {name: lambda file=file: run_peer(file, job, questions) for name, file in peers.items()}
+        calls |= {name: partial(run_peer, file, job, questions) for name, file in peers.items()}
         runs = alternate(calls, rounds)
     words = sum(len(chunk.split()) for chunk in chunks) / len(chunks)
     title = f"Indexing {notes:,} notes: {len(chunks):,} chunks of {words:.0f} words, medians of {rounds}"
@@ -173,7 +179,7 @@ def main() -> None:
 
 def _against(title: str, runs: dict[str, list[dict[str, Any]]], n_chunks: int) -> Table:
     ours = median([run["seconds"] for run in runs[OURS]])
-    rows = []
+    rows = list[Row]()
     for name, results in runs.items():
         seconds = median([run["seconds"] for run in results])
         asked = 1000 * median([median(run["queries"]) for run in results])

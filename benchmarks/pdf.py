@@ -15,7 +15,7 @@ import textwrap
 import time
 from collections.abc import Callable
 
-from common import Table, alternate, make_texts, median, parser, report, seconds_of
+from common import Row, Table, alternate, make_texts, median, parser, report, seconds_of
 
 from autocontext.loaders import load
 
@@ -83,7 +83,7 @@ def main() -> None:
     runs = alternate(calls, rounds)
     seconds = {name: median(values) for name, values in runs.items()}
     total = n_files * pages
-    rows = [
+    rows: list[Row] = [
         [name, total / took, 1000 * took / total, took / seconds[OURS], characters[name]]
         for name, took in seconds.items()
     ]

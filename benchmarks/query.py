@@ -96,7 +96,7 @@ def main() -> None:
         encoder.real = False
         prompts = [_prompt(ac, question) for question, _ in prompted]
         ac.close()
-    rows = [_row(name, values, seconds[OURS], np.mean(hits[name])) for name, values in seconds.items()]
+    rows = [_row(name, values, seconds[OURS], sum(hits[name]) / n_questions) for name, values in seconds.items()]
     rows.append(_row("AutoContext.search, with the question's embedding", with_embedding, seconds[OURS]))
     rows.append(_row("AutoContext.get_prompt, without any embedding", prompts, seconds[OURS]))
     title = f"A question at {len(chunks):,} chunks, {n_questions} questions"

@@ -4,6 +4,7 @@
     python benchmarks/run.py --only query pdf   # some; the others' tables stay
     python benchmarks/run.py --quick            # small sizes; prints its tables and changes nothing
     python benchmarks/run.py --markdown         # prints the tables of the last runs, runs nothing
+    python benchmarks/run.py --rewrite          # puts the tables of the last runs into the README, runs nothing
 
 JSON goes to .cache/benchmarks/results (of quick runs to .cache/benchmarks/quick).
 """
@@ -50,14 +51,17 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--quick", action="store_true", help="small sizes")
     parser.add_argument("--large", action="store_true", help="1,000,000 chunks too")
-    parser.add_argument("--markdown", action="store_true", help="print the tables of the last runs")
+    last = parser.add_mutually_exclusive_group()
+    last.add_argument("--markdown", action="store_true", help="print the tables of the last runs")
+    last.add_argument("--rewrite", action="store_true", help="put the tables of the last runs into the README")
     args = parser.parse_args()
     folder = CACHE / ("quick" if args.quick else "results")
     for name in args.only:
         if args.markdown:
             print(tables(name, folder))
             continue
-        run(name, folder, quick=args.quick, large=args.large)
+        if not args.rewrite:
+            run(name, folder, quick=args.quick, large=args.large)
         if not args.quick:
             rewrite(name, tables(name, folder))
 
