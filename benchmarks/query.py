@@ -14,6 +14,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from common import (
     percentile,
     report,
     scratch,
+    seconds_of,
 )
 from numpy.typing import NDArray
 
@@ -38,6 +40,8 @@ A_FILE = 25  # chunks
 WARM = 3  # questions that are not counted
 PEERS = {"rank_bm25 + numpy": "rank_bm25_numpy", "bm25s + FAISS": "bm25s_faiss"}
 OURS = "AutoContext.search"
+EMBEDDED = "AutoContext.search, with the question's embedding"
+PROMPT = "AutoContext.get_prompt, without any embedding"
 
 
 class AskingEncoder(DrawnEncoder):
@@ -66,9 +70,8 @@ def main() -> None:
         ac.add_files(make_files(n_chunks // A_FILE, 3 * A_FILE))
         ac.warm_up()
         chunks = [chunk.text for chunk in ac.chunks]
-        asked = make_questions(chunks, WARM + 3 * n_questions)
-        first, second = WARM + n_questions, WARM + 2 * n_questions
-        plain, embedded, prompted = asked[:first], asked[first:second], asked[second:]
+        asked = make_questions(chunks, 3 * (WARM + n_questions))
+        plain, embedded, prompted = asked[::3], asked[1::3], asked[2::3]
         questions = [question for question, _ in plain]
         folder = Path(place)
         np.save(folder / "v.npy", encoder.encode([index_text(ac.documents[c.document], c) for c in ac.chunks]))
@@ -77,31 +80,31 @@ def main() -> None:
         job |= {"vectors": str(folder / "v.npy"), "question_vectors": str(folder / "q.npy")}
         (folder / "job.json").write_text(json.dumps(job), "utf-8")
         peers = [Peer(file, folder / "job.json") for file in PEERS.values()]
-        seconds: dict[str, list[float]] = {OURS: [], **{name: [] for name in PEERS}}
-        hits: dict[str, list[bool]] = {name: [] for name in seconds}
+        seconds: dict[str, list[float]] = {name: [] for name in (OURS, *PEERS, EMBEDDED, PROMPT)}
+        hits = dict.fromkeys((OURS, *PEERS), 0)
         for number, (question, chunk) in enumerate(plain):
             print(f"question {number + 1} of {len(plain)}", file=sys.stderr, flush=True)
             answers = {OURS: _ask(ac, question)}
             answers |= {name: peer.ask(question) for name, peer in zip(PEERS, peers, strict=True)}
+            answers[PROMPT] = (seconds_of(partial(ac.get_prompt, prompted[number][0])), [])
             for name, (taken, found) in answers.items():
                 if number >= WARM:
                     seconds[name].append(taken)
-                    hits[name].append(chunk in found)
+                    if name in hits:
+                        hits[name] += chunk in found
         indexing = {name: peer.index["seconds"] for name, peer in zip(PEERS, peers, strict=True)}
         for peer in peers:
             peer.close()
-        generate_embeddings(["warm up"])
-        encoder.real = True
-        with_embedding = [_ask(ac, question)[0] for question, _ in embedded]
-        encoder.real = False
-        prompts = [_prompt(ac, question) for question, _ in prompted]
+        encoder.real = True  # only now: torch's threads go on turning for a while after each call
+        seconds[EMBEDDED] = [_ask(ac, question)[0] for question, _ in embedded][WARM:]
         ac.close()
-    rows = [_row(name, values, seconds[OURS], sum(hits[name]) / n_questions) for name, values in seconds.items()]
-    rows.append(_row("AutoContext.search, with the question's embedding", with_embedding, seconds[OURS]))
-    rows.append(_row("AutoContext.get_prompt, without any embedding", prompts, seconds[OURS]))
+    rows = []
+    for name, values in seconds.items():
+        share = f"{hits[name] / n_questions:.0%}" if name in hits else ""
+        rows.append([*_row(name, values, seconds[OURS]), share])
     title = f"A question at {len(chunks):,} chunks, {n_questions} questions"
     columns = ["", "p50 ms", "p95 ms", "times AutoContext's p50", "times its p95", "chunk of the question found"]
-    figures = {"seconds": seconds, "with_embedding": with_embedding, "prompts": prompts, "indexing_peers": indexing}
+    figures = {"seconds": seconds, "indexing_peers": indexing}
     report(args, started, [Table(title, columns, rows)], {"chunks": len(chunks), **figures})
 
 
@@ -111,16 +114,9 @@ def _ask(ac: AutoContext, question: str) -> tuple[float, list[str]]:
     return time.perf_counter() - started, [item.chunk.text for item in found]
 
 
-def _prompt(ac: AutoContext, question: str) -> float:
-    started = time.perf_counter()
-    ac.get_prompt(question)
-    return time.perf_counter() - started
-
-
-def _row(name: str, seconds: Sequence[float], ours: Sequence[float], found: float | None = None) -> list[str | float]:
-    p50, p95 = (1000 * percentile(seconds, share) for share in (50, 95))
-    ratios = [p50 / (1000 * percentile(ours, 50)), p95 / (1000 * percentile(ours, 95))]
-    return [name, p50, p95, *ratios, "" if found is None else f"{found:.0%}"]
+def _row(name: str, seconds: Sequence[float], ours: Sequence[float]) -> list[str | float]:
+    p50, p95 = (percentile(seconds, share) for share in (50, 95))
+    return [name, 1000 * p50, 1000 * p95, p50 / percentile(ours, 50), p95 / percentile(ours, 95)]
 
 
 if __name__ == "__main__":
