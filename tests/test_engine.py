@@ -327,7 +327,7 @@ def test_a_question_that_is_no_valid_text_is_still_searched(make_context):
 def test_vectors_of_removed_documents_are_let_go(make_context):
     ac = make_context(NOTES)
     ac.remove_many(list(NOTES))
-    assert ac._vectors == {}
+    assert len(ac._vectors) == 0
     ac.add("notes/salt.txt", NOTES["notes/salt.txt"].encode())
     assert ac.search("salt")[0].hits.keys() == {"bm25", "dense"}
 
@@ -466,3 +466,18 @@ def test_an_encoding_that_is_unknown_or_certain_is_not_changed(make_context, nam
     with pytest.raises(LoadError, match="its encoding is certain"):
         ac.reread(name, "cp1252")
     assert ac.documents[name].text == "Salt melts."
+
+
+def test_a_variant_has_the_same_documents_under_other_settings_and_leaves_the_collection_alone(make_context, encoder):
+    ac = make_context({"a.txt": "Salt melts. Tea steeps. Boats sail."})
+    before, embedded = ac.chunks, encoder.texts_encoded
+    keywords = ac.variant(Settings(retrievers=("bm25",)))
+    weights = ac.variant(Settings(weights={"dense": 2.0}))
+    single = ac.variant(Settings(chunking=ChunkOptions(sentences=1, sentence_tokens=0)))
+
+    assert [set(item.hits) for item in keywords.search("salt")] == [{"bm25"}]
+    assert weights.search("salt")[0].contributions[1].weight == pytest.approx(2 / 3)
+    assert encoder.texts_encoded == embedded + 1  # the question only
+    assert [chunk.text for chunk in single.chunks] == ["Salt melts.", "Tea steeps.", "Boats sail."]
+    assert single.search("tea")[0].chunk.text == "Tea steeps."
+    assert ac.chunks is before

@@ -17,10 +17,13 @@ from autocontext.datatypes import ModelOptions, Prompt, Report, Turn
 from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError, ModelError
 from autocontext.llm import StreamJob
+from autocontext.settings import Settings
 
 
 class IndexJob:
-    """Adds files, or brings a folder in step; nobody left to see it (`is_abandoned`) stops it too.
+    """Adds files, brings a folder in step, or goes over to other settings.
+
+    Nobody left to see it (`is_abandoned`) stops it too.
 
     Attributes
     ----------
@@ -37,27 +40,29 @@ class IndexJob:
     def __init__(
         self,
         engine: AutoContext,
-        files: Sequence[tuple[str, bytes | Path]] | Path,
+        work: Sequence[tuple[str, bytes | Path]] | Path | Settings,
         is_abandoned: Callable[[], bool] = lambda: False,
         encodings: Mapping[str, str] | None = None,
     ) -> None:
         self._encodings = encodings
-        self.label, self.done, self.total = "Reading", 0, 0 if isinstance(files, Path) else len(files)
+        self.label, self.done, self.total = "Reading", 0, 0 if isinstance(work, Path | Settings) else len(work)
         self.files, self.chunks, self.pages = (0, self.total), (0, 0), (0, 0)
         self.report: Report | None = None
         self.error: str | None = None
         self._stop = threading.Event()
         self._is_abandoned = is_abandoned
-        self._thread = threading.Thread(target=self._work, args=(engine, files), name="autocontext-index", daemon=True)
+        self._thread = threading.Thread(target=self._work, args=(engine, work), name="autocontext-index", daemon=True)
         self._thread.start()
 
-    def _work(self, engine: AutoContext, files: Sequence[tuple[str, bytes | Path]] | Path) -> None:
+    def _work(self, engine: AutoContext, work: Sequence[tuple[str, bytes | Path]] | Path | Settings) -> None:
         try:
-            if isinstance(files, Path):
-                self.report = engine.add_folder(files, progress=self._progress, should_stop=self._should_stop)
+            if isinstance(work, Settings):
+                engine.change_settings(work)
+            elif isinstance(work, Path):
+                self.report = engine.add_folder(work, progress=self._progress, should_stop=self._should_stop)
             else:
                 self.report = engine.add_files(
-                    files, encodings=self._encodings, progress=self._progress, should_stop=self._should_stop
+                    work, encodings=self._encodings, progress=self._progress, should_stop=self._should_stop
                 )
             engine.warm_up(self._progress)
         except AutoContextError as error:
@@ -89,6 +94,10 @@ class IndexJob:
     def running(self) -> bool:
         """Whether it is still at work."""
         return self._thread.is_alive()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for its end, but no longer than so many seconds."""
+        self._thread.join(seconds)
 
     def stop(self) -> None:
         """Ask it to end; it does at the next file or batch."""

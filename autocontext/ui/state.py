@@ -26,6 +26,7 @@ from autocontext.errors import AutoContextError
 from autocontext.folders import Signature, signature_of
 from autocontext.model_server import find_context_size
 from autocontext.naming import is_hidden, relative
+from autocontext.settings import Settings
 from autocontext.ui.jobs import AnswerJob, IndexJob
 from autocontext.ui.library import library
 from autocontext.ui.talk import Talk
@@ -33,6 +34,7 @@ from autocontext.ui.talk import Talk
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "data"
 _GRACE_SECONDS = 30.0
+_SETTLE_SECONDS = 0.5  # a change of settings that takes no longer is done when the page is drawn again
 _SIZE_SECONDS = 1.0  # a page waits no longer for a server to say how much its model takes
 
 
@@ -62,6 +64,8 @@ class UiState:
         What the chosen model takes in all, if the user knows better; 0: as its server or litellm's table says.
     models_taken
         How often a model was taken from a list: a new number is a new widget, which begins with it.
+    settings_before
+        The settings before the last change of them, to go back to.
     favourites
         Models to come back to, with their addresses and keys; of this session only, like every key.
     """
@@ -90,6 +94,7 @@ class UiState:
     timeout: int = 120
     deadline: int = 600
     models_taken: int = 0
+    settings_before: Settings | None = None
     favourites: list[ModelOptions] = field(default_factory=list)
     test_job: AnswerJob | None = None
     talk: Talk = field(default_factory=Talk)
@@ -98,7 +103,7 @@ class UiState:
     drawn_empty: bool = True
     _left_alone: int = 0
     _signatures: dict[str, Signature] = field(default_factory=dict)
-    _searched: tuple[str, int, int, str] | None = None
+    _searched: tuple[str, int, int, Settings] | None = None
     _searched_chunks: tuple[Chunk, ...] = ()
 
     # --- collections ---
@@ -137,6 +142,27 @@ class UiState:
         is_other = is_other or {n for n, row in self.files.items() if row.n_chunks} != set(self.engine.documents)
         if is_other and not self.indexing:
             self.files = _rows_of(self.engine)
+
+    def use_settings(self, settings: Settings) -> None:
+        """Go on with other settings, in the background as far as documents are cut or embedded again.
+
+        Raises
+        ------
+        SettingsError
+            If they name what there is not.
+        """
+        before = self.engine.settings
+        if settings == before or self.indexing:
+            return
+        self.settings_before = before
+        self.num_results, self.max_tokens = settings.num_results, settings.max_tokens
+        self.index_job = library().start(self.engine, IndexJob(self.engine, settings))
+        self.index_job.wait(_SETTLE_SECONDS)
+
+    def undo_settings(self) -> None:
+        """Go back to the settings before the last change."""
+        if self.settings_before is not None and not self.indexing:
+            self.use_settings(self.settings_before)
 
     def keep_settings(self) -> None:
         """Keep the limits of the prompt with the documents, and so with an open collection."""
@@ -282,7 +308,7 @@ class UiState:
         except AutoContextError as error:
             self.prompt, self.problem, self._searched = None, str(error), None
             return
-        searched = (self.question, self.num_results, self.budget.max_tokens, self.engine.settings.template)
+        searched = (self.question, self.num_results, self.budget.max_tokens, self.engine.settings)
         if searched == self._searched and chunks is self._searched_chunks:
             return
         self._searched, self._searched_chunks = searched, chunks
