@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 from rank_bm25 import BM25Okapi
+from threadpoolctl import threadpool_limits
 
 from autocontext import AutoContext, ChunkOptions, Settings
 from tests.conftest import HashEncoder
@@ -64,6 +65,13 @@ def seconds_a_question(context: AutoContext) -> float:
     return min(best_of(1, lambda q=question: context.search(q, num_results=10)) for question in questions(context, 12))
 
 
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """On a busy machine the threads of one product wait for each other, up to a hundred times its time."""
+    with threadpool_limits(1):
+        yield
+
+
 @pytest.fixture(scope="module")
 def made() -> dict[int, AutoContext]:
     contexts = {}
@@ -87,8 +95,8 @@ def test_a_question_takes_no_longer_than_rank_bm25_and_numpy_over_all_chunks(mad
     assert seconds_a_question(context) < plainly
 
 
-def test_ten_times_the_chunks_make_a_question_less_than_thirty_times_slower(made):
-    assert seconds_a_question(made[10_000]) < 30 * seconds_a_question(made[1_000])
+def test_ten_times_the_chunks_make_a_question_less_than_fifteen_times_slower(made):
+    assert seconds_a_question(made[10_000]) < 15 * seconds_a_question(made[1_000])
 
 
 def test_an_unchanged_folder_is_indexed_again_in_a_fraction_of_the_time_and_embeds_nothing(tmp_path):
