@@ -113,6 +113,8 @@ class AutoContext:
         self._folders: dict[str, str] = {}
         self._originals: dict[str, bytes] = {}
         self._unread: dict[str, FileReport] = {}
+        self._busy = False  # files are being added
+        self._words_only = False  # a search embeds nothing: files are being added, or that was stopped
         self._encoder_problem: str | None = None
         self._vectors = VectorPool()
         self._vocabulary = Vocabulary()
@@ -160,7 +162,16 @@ class AutoContext:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What does not work as the settings ask, each a sentence: for example that there is no embedding model."""
-        return (self._encoder_problem,) if self._encoder_problem else ()
+        problems = [self._encoder_problem] if self._encoder_problem else []
+        if self._words_only and not self._busy and self._encoder is not None:
+            hashes = self._snapshot.hashes
+            missing = sum(text_hash not in self._vectors for text_hash in hashes)
+            if missing:
+                problems.append(
+                    f"{missing:,} of {len(hashes):,} passages are found by their words only: they are not embedded "
+                    "yet. That goes on when files are added."
+                )
+        return tuple(problems)
 
     def add(self, name: str, data: bytes, *, encoding: str | None = None) -> FileReport:
         """Add the bytes of one file under `name`; a document of the same name is replaced.
@@ -266,18 +277,20 @@ class AutoContext:
 
         A file that cannot be read costs its own row only, and leaves a document of its name as it was. Unchanged
         content is not read again. Texts that were embedded before are not embedded again. The files become part of the
-        collection in groups, so the first ones can be asked while others are read; see `LimitOptions` for how much is
-        read. Where the collection cannot be written any more, the batch ends and the report has the error.
+        collection in groups and are found by their words at once, by their meaning as the embedding, which goes on
+        meanwhile, gets to them; see `LimitOptions` for how much is read. Where the collection cannot be written any
+        more, the batch ends and the report has the error.
 
         Parameters
         ----------
         encodings
             By name, how to decode text files whose encoding is known.
         progress
-            Called with a label, what is done and the whole so far.
+            Called with a label, what is done and the whole so far; from two threads.
         should_stop
-            Asked between files and between batches of chunks; True ends the batch. Documents that are complete by then
-            are kept; the rows of the others say that they are not.
+            Asked between files and between batches of chunks; True ends the batch. Documents that are read by then are
+            kept, and the rows of those that are not embedded say so: the next batch goes on with these. The rows of
+            the others say that they were not read.
         """
         with self._writing:
             self.refresh()
@@ -297,7 +310,21 @@ class AutoContext:
     ) -> Report:
         stop = should_stop or (lambda: False)
         _ = self._counting  # found once, before several threads cut documents
-        report = index_files(
+        self._busy = self._words_only = True
+        try:
+            report = self._index_files(batch, leaving, progress or _tell_nobody, stop)
+            if report.error is None and self._lacks_vectors():  # of a batch that was stopped
+                self._embed_all(progress or _tell_nobody, stop)
+            self._words_only = stop() or report.error is not None
+        finally:
+            self._busy = False
+        self._note_unread(report)
+        if self._store is not None and report.error is None and not stop() and self._store.get("stale"):
+            self._store.prune()
+        return report
+
+    def _index_files(self, batch: Batch, leaving: frozenset[str], tell: Progress, stop: Callable[[], bool]) -> Report:
+        return index_files(
             batch,
             known=dict(self._snapshot.entries),
             leaving=leaving,
@@ -306,14 +333,9 @@ class AutoContext:
             keep=self._take_in,
             limits=self.settings.limits,
             pdf=self.settings.pdf,
-            tell=progress or _tell_nobody,
+            tell=tell,
             stop=stop,
         )
-        self._note_unread(report)
-        replaced = any(row.status == "changed" for row in report)
-        if self._store is not None and report.error is None and replaced and not stop():
-            self._store.prune()
-        return report
 
     def _note_unread(self, report: Report) -> None:
         """Remember which files could not be read, as long as nothing better is known of them."""
@@ -422,6 +444,7 @@ class AutoContext:
         with self._writing:
             self.settings = after
             self._forget_counting(before)
+            self._words_only = False
             if self._store is not None:
                 self._open(self._store)
             else:
@@ -447,9 +470,7 @@ class AutoContext:
             entries = {name: Entry(entry.document, other._chunk(entry.document)) for name, entry in entries.items()}
         encoder = self._encoder
         if encoder is not None and settings.encoder == self.settings.encoder:
-            if self._store is not None:
-                missing = [text_hash for text_hash in self._snapshot.hashes if text_hash not in self._vectors]
-                self._vectors.add(self._store.vectors(encoder.name, missing))
+            self._without_vectors(list(self._snapshot.entries.values()), encoder)
             other._vectors = self._vectors.copy()
         other._replace_snapshot(entries)
         return other
@@ -654,15 +675,20 @@ class AutoContext:
             merged.append((start, end))
         return merged
 
-    def warm_up(self, progress: Progress | None = None) -> None:
-        """Load the embedding model and index what there is now, so that the first question need not wait for it."""
+    def warm_up(self, progress: Progress | None = None, should_stop: Callable[[], bool] | None = None) -> None:
+        """Load the embedding model and index what there is now, so that the first question need not wait for it.
+
+        Parameters
+        ----------
+        progress, should_stop
+            As in `add_files`, of what must be embedded first. Without `progress`, a search embeds it.
+        """
         encoder = self._encoder
         if isinstance(encoder, SentenceTransformerEncoder):
             encoder.warm_up()
+        if progress is not None:
+            self._embed_all(progress, should_stop or (lambda: False))
         snapshot = self._snapshot
-        if progress is not None and encoder is not None and snapshot.chunks:
-            entries, total = list(snapshot.entries.values()), len(snapshot.chunks)
-            self._embed(entries, lambda done: progress("Embedding", done, total), lambda: False)
         if snapshot.chunks:
             for name in self.retrievers:
                 self._retriever(snapshot, name)
@@ -767,6 +793,45 @@ class AutoContext:
         """The encoder if a retriever uses it."""
         return self._found_encoder if "dense" in self.settings.retrievers else None
 
+    def _embed_all(self, progress: Progress, stop: Callable[[], bool]) -> None:
+        entries, total = list(self._snapshot.entries.values()), len(self._snapshot.chunks)
+        if total and self._encoder is not None:
+            self._embed(entries, lambda done: progress("Embedding", done, total), stop)
+
+    def _lacks_vectors(self) -> bool:
+        """Tell whether a text of the collection was never embedded."""
+        encoder = self._encoder
+        if encoder is None:
+            return False
+        if self._store is not None:
+            return self._store.lacks_vectors(encoder.name)
+        return any(text_hash not in self._vectors for text_hash in self._snapshot.hashes)
+
+    def _without_vectors(self, entries: Sequence[Entry], encoder: Encoder) -> dict[bytes, str]:
+        """Take the vectors that store and cache have into memory; return the texts that have none yet, by hash."""
+        missing = [text_hash for entry in entries for text_hash in entry.hashes if text_hash not in self._vectors]
+        for known in (self._store.vectors if self._store else None, self._from_cache if self._cache else None):
+            if missing and known is not None:
+                for first in range(0, len(missing), _LOAD_BATCH):
+                    self._add_vectors(known(encoder.name, missing[first : first + _LOAD_BATCH]))
+                missing = [text_hash for text_hash in missing if text_hash not in self._vectors]
+        texts = dict.fromkeys(missing, "")
+        for entry in entries if texts else ():
+            if not texts.keys().isdisjoint(entry.hashes):
+                of_entry = zip(entry.hashes, entry.texts, strict=True)
+                texts.update((text_hash, text) for text_hash, text in of_entry if text_hash in texts)
+        return texts
+
+    def _from_cache(self, model: str, hashes: Sequence[bytes]) -> Mapping[bytes, Vectors]:
+        rows = self._cache.get(model, hashes) if self._cache is not None else {}
+        if rows and self._store is not None:
+            self._store.add_vectors(model, rows)
+        return rows
+
+    def _add_vectors(self, rows: Mapping[bytes, Vectors]) -> None:
+        with self._building:  # a smaller pool may be about to take the place of this one
+            self._vectors.add(rows)
+
     def _embed(self, entries: Sequence[Entry], tell: Callable[[int], None], stop: Callable[[], bool]) -> list[Entry]:
         """Get a vector of each chunk, from memory, the store, the cache, or the encoder.
 
@@ -775,30 +840,20 @@ class AutoContext:
         encoder = self._encoder
         if encoder is None:
             return list(entries)
-        missing = {h: "" for entry in entries for h in entry.hashes if h not in self._vectors}
-        for known in (self._store.vectors if self._store else None, self._cache.get if self._cache else None):
-            if missing and known is not None:
-                wanted = list(missing)
-                for first in range(0, len(wanted), _LOAD_BATCH):
-                    self._vectors.add(known(encoder.name, wanted[first : first + _LOAD_BATCH]))
-                missing = {h: "" for h in missing if h not in self._vectors}
+        missing = self._without_vectors(entries, encoder)
         total = sum(len(entry.chunks) for entry in entries)
         tell(total - len(missing))
-        for entry in entries:
-            if not missing.keys().isdisjoint(entry.hashes):
-                texts = zip(entry.hashes, entry.texts, strict=True)
-                missing.update((text_hash, text) for text_hash, text in texts if text_hash in missing)
         hashes = sorted(missing, key=lambda text_hash: len(missing[text_hash]))  # like lengths together: little padding
         for first in range(0, len(hashes), _ENCODE_BATCH):
             if stop():
                 return [entry for entry in entries if all(text_hash in self._vectors for text_hash in entry.hashes)]
             batch = hashes[first : first + _ENCODE_BATCH]
             rows = dict(zip(batch, encoder.encode([missing[text_hash] for text_hash in batch]), strict=True))
-            self._vectors.add(rows)
             if self._store is not None:  # at once: what is made is never made again, whatever happens
                 self._store.add_vectors(encoder.name, rows)
             if self._cache is not None:
                 self._cache.put(encoder.name, rows)
+            self._add_vectors(rows)
             tell(total - len(hashes) + first + len(batch))
         return list(entries)
 
@@ -810,9 +865,12 @@ class AutoContext:
         encoder = self._encoder if name == "dense" else None
         vectors: Vectors | VectorRows | None = None
         if encoder is not None:
-            self._embed(list(snapshot.entries.values()), lambda _done: None, lambda: False)
-            places = self._vectors.places(snapshot.hashes)
-            vectors = VectorRows(self._vectors, places) if len(places) else encoder.encode([])
+            entries = list(snapshot.entries.values())
+            if self._words_only:
+                self._without_vectors(entries, encoder)
+            else:
+                self._embed(entries, lambda _done: None, lambda: False)
+            vectors = VectorRows(self._vectors, snapshot.hashes) if snapshot.chunks else encoder.encode([])
         return Corpus(
             snapshot.chunks,
             self.settings,

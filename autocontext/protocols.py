@@ -86,7 +86,10 @@ class Store(Protocol):
         ...
 
     def save(self, items: Iterable[Kept], model: str = "", rows: Mapping[bytes, Vectors] | None = None) -> None:
-        """Insert, or replace the documents of the same names in their places, together with vectors; all or nothing."""
+        """Insert, or replace the documents of the same names in their places, together with vectors; all or nothing.
+
+        Where one was replaced, the value ``"stale"`` is kept until the next `prune`.
+        """
         ...
 
     def remove(self, names: Iterable[str]) -> None:
@@ -107,6 +110,10 @@ class Store(Protocol):
 
     def vectors(self, model: str, hashes: Sequence[bytes]) -> Mapping[bytes, Vectors]:
         """Return the known vectors by the hash of the text."""
+        ...
+
+    def lacks_vectors(self, model: str) -> bool:
+        """Tell whether there is a chunk whose text has no vector."""
         ...
 
     def add_vectors(self, model: str, rows: Mapping[bytes, Vectors]) -> None:
