@@ -44,7 +44,7 @@ def test_every_command_line_in_the_readme_is_understood():
         assert callable(_parser().parse_args(words).run)
 
 
-@pytest.mark.parametrize("target", ["run", "test", "lint"])
+@pytest.mark.parametrize("target", ["run", "test", "lint", "bench"])
 def test_every_make_target_in_the_readme_exists(target):
     assert f"make {target}" in README
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text("utf-8"), re.M)
