@@ -117,16 +117,8 @@ def fuse(
     list[Evidence]
         Every returned chunk once. The contributions of each add up to its score; ties are in chunk order.
     """
-    if len(rankings) == 1:  # one retriever alone gives its own ranking
-        trust = {}
-    effective = {
-        name: weights.get(name, 1.0) * max(trust.get(name, 1.0), _LEAST_TRUST)
-        for name in rankings
-        if weights.get(name, 1.0) > 0
-    }
+    effective = effective_weights(list(rankings), method=method, weights=weights, trust=trust)
     if method == "scores":
-        whole = sum(effective.values())
-        effective = {name: weight / whole for name, weight in effective.items()}
         shares = {name: _score_shares(rankings[name], depth, weight) for name, weight in effective.items()}
     elif method == "ranks":
         shares = {
@@ -150,6 +142,24 @@ def fuse(
         )
         for number, score in _totals(shares)
     ]
+
+
+def effective_weights(
+    names: Sequence[str], *, method: FusionMethod, weights: Mapping[str, float], trust: Mapping[str, float]
+) -> dict[str, float]:
+    """Return what each retriever's weight comes to for one question; those of weight 0 are not in it.
+
+    Scaled by the trust, unless it is alone; for ``"scores"`` they add up to 1.
+    """
+    if len(names) == 1:  # one retriever alone gives its own ranking
+        trust = {}
+    effective = {
+        name: weights.get(name, 1.0) * max(trust.get(name, 1.0), _LEAST_TRUST)
+        for name in names
+        if weights.get(name, 1.0) > 0
+    }
+    whole = sum(effective.values()) if method == "scores" else 1.0
+    return {name: weight / whole for name, weight in effective.items()}
 
 
 def _score_shares(ranking: Sequence[Hit], depth: int, weight: float) -> dict[int, float]:
