@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from autocontext import AutoContext, ChunkOptions, Settings
 from autocontext.statistics import collection_statistics
 from tests.conftest import HashEncoder
