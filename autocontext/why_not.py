@@ -250,9 +250,23 @@ def _densest(words: Sequence[str], there: Sequence[str]) -> tuple[Span, float]:
                     held.pop(feature, None)
         if len(held) > best:
             best, best_end = len(held), end
-    start = max(0, best_end - length)
-    shared = [n for n in range(start, best_end) if there[n] in wanted] or [start]
-    return (shared[0], shared[-1] + 1), min(best / len(wanted), 0.999)
+    start, end = _without_repetition(wanted, there, max(0, best_end - length), best_end)
+    return (start, end), min(best / len(wanted), 0.999)
+
+
+def _without_repetition(wanted: set[Any], there: Sequence[str], start: int, end: int) -> Span:
+    """Return the shortest run within another that has as much of what is wanted."""
+
+    def held(first: int, last: int) -> int:
+        run = there[first:last]
+        return len(wanted & {*run, *pairwise(run)})
+
+    most = held(start, end)
+    while end - start > 1 and held(start + 1, end) == most:
+        start += 1
+    while end - start > 1 and held(start, end - 1) == most:
+        end -= 1
+    return start, end
 
 
 def _chunks_at(ac: AutoContext, place: Place) -> list[Chunk]:
