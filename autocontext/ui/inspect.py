@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from typing import Any
 
 import streamlit as st
@@ -98,19 +99,16 @@ def _show_charts(explained: Explanation) -> None:
             help="Each point is a passage. Both retrievers like those at the top left; "
             "those in the gray bands only one of them has returned. Point at one to see what it is.",
         )
-        pairs = [(one, other) for n, one in enumerate(names) for other in names[n + 1 :]]
-        pair = pairs[0]
+        pairs = {
+            f"{LABELS.get(one, one)} and {LABELS.get(other, other)}": (one, other)
+            for one, other in combinations(names, 2)
+        }
+        pair = next(iter(pairs))
         if len(pairs) > 1:
             pair = st.segmented_control(
-                "Retrievers",
-                pairs,
-                default=pair,
-                key="pair",
-                label_visibility="collapsed",
-                required=True,
-                format_func=lambda two: " and ".join(LABELS.get(name, name) for name in two),
+                "Retrievers", list(pairs), default=pair, key="pair", label_visibility="collapsed", required=True
             )
-        st.vega_lite_chart(charts.ranks(explained.rows, *pair), key="ranks")
+        st.vega_lite_chart(charts.ranks(explained.rows, *pairs[pair]), key="ranks")
     with right:
         st.markdown(
             "**What each gave**",
