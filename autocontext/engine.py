@@ -14,8 +14,6 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
-import numpy as np
-
 from autocontext import loaders, retrievers
 from autocontext.answer import Answer, rewrite_question
 from autocontext.budget import Budget, fit_context, plan_budget
@@ -42,7 +40,7 @@ from autocontext.indexing import Batch, Outcome, Progress, index_files, name_fil
 from autocontext.model_server import find_context_size
 from autocontext.naming import label
 from autocontext.prompt import build_prompt
-from autocontext.protocols import Encoder, Kept, ReadingEncoder, Retriever, Store, VectorCache, Vectors
+from autocontext.protocols import Encoder, ReadingEncoder, Retriever, Store, VectorCache, Vectors
 from autocontext.retrievers.base import Corpus
 from autocontext.retrievers.bm25 import PassageIndex
 from autocontext.retrievers.dense import DenseRetriever
@@ -55,10 +53,15 @@ from autocontext.support import LOOKED_AT, judge
 from autocontext.templates import find_template
 from autocontext.tokenizing import content_words, tokenize, word_spans
 from autocontext.tokens import count_tokens
-from autocontext.versions import tokenizer_version
+from autocontext.vector_pool import VectorPool, VectorRows
+from autocontext.versions import passage_version, tokenizer_version
+from autocontext.words import Vocabulary
 
 _OF_THE_INDEX = ("retrievers", "chunking", "bm25", "encoder")  # settings that what is built depends on
 _MOST_CHUNKS = 50  # in a prompt that is filled up to its budget
+_LOAD_BATCH = 5_000  # vectors that are read at once
+_UNUSED = 0.1  # share of the vectors in memory that may belong to no document
+_UNUSED_WORDS = 0.5  # share of the vocabulary, likewise
 _MAX_UNREAD = 5_000  # rows that are kept with a collection
 _ENCODE_BATCH = 64  # short enough that a question asked meanwhile need not wait long for its turn
 
@@ -112,8 +115,11 @@ class AutoContext:
         self._folders: dict[str, str] = {}
         self._originals: dict[str, bytes] = {}
         self._unread: dict[str, FileReport] = {}
+        self._busy = False  # files are being added
+        self._words_only = False  # a search embeds nothing: files are being added, or that was stopped
         self._encoder_problem: str | None = None
-        self._vectors: dict[bytes, Vectors] = {}
+        self._vectors = VectorPool()
+        self._vocabulary = Vocabulary()
         self._writing = threading.RLock()  # one change of the collection at a time; searching goes on meanwhile
         self._building = threading.RLock()  # one build of a retriever at a time
         self._store = SQLiteStore(store) if isinstance(store, str | Path) else store
@@ -168,7 +174,16 @@ class AutoContext:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What does not work as the settings ask, each a sentence: for example that there is no embedding model."""
-        return (self._encoder_problem,) if self._encoder_problem else ()
+        problems = [self._encoder_problem] if self._encoder_problem else []
+        if self._words_only and not self._busy and self._encoder is not None:
+            hashes = self._snapshot.hashes
+            missing = sum(text_hash not in self._vectors for text_hash in hashes)
+            if missing:
+                problems.append(
+                    f"{missing:,} of {len(hashes):,} passages are found by their words only: they are not embedded "
+                    "yet. That goes on when files are added."
+                )
+        return tuple(problems)
 
     def add(self, name: str, data: bytes, *, encoding: str | None = None) -> FileReport:
         """Add the bytes of one file under `name`; a document of the same name is replaced.
@@ -274,18 +289,20 @@ class AutoContext:
 
         A file that cannot be read costs its own row only, and leaves a document of its name as it was. Unchanged
         content is not read again. Texts that were embedded before are not embedded again. The files become part of the
-        collection in groups, so the first ones can be asked while others are read; see `LimitOptions` for how much is
-        read. Where the collection cannot be written any more, the batch ends and the report has the error.
+        collection in groups and are found by their words at once, by their meaning as the embedding, which goes on
+        meanwhile, gets to them; see `LimitOptions` for how much is read. Where the collection cannot be written any
+        more, the batch ends and the report has the error.
 
         Parameters
         ----------
         encodings
             By name, how to decode text files whose encoding is known.
         progress
-            Called with a label, what is done and the whole so far.
+            Called with a label, what is done and the whole so far; from two threads.
         should_stop
-            Asked between files and between batches of chunks; True ends the batch. Documents that are complete by then
-            are kept; the rows of the others say that they are not.
+            Asked between files and between batches of chunks; True ends the batch. Documents that are read by then are
+            kept, and the rows of those that are not embedded say so: the next batch goes on with these. The rows of
+            the others say that they were not read.
         """
         with self._writing:
             self.refresh()
@@ -305,22 +322,32 @@ class AutoContext:
     ) -> Report:
         stop = should_stop or (lambda: False)
         _ = self._counting  # found once, before several threads cut documents
-        report = index_files(
+        self._busy = self._words_only = True
+        try:
+            report = self._index_files(batch, leaving, progress or _tell_nobody, stop)
+            if report.error is None and self._lacks_vectors():  # of a batch that was stopped
+                self._embed_all(progress or _tell_nobody, stop)
+            self._words_only = stop() or report.error is not None
+        finally:
+            self._busy = False
+        self._note_unread(report)
+        if self._store is not None and report.error is None and not stop() and self._store.get("stale"):
+            self._store.prune()
+        return report
+
+    def _index_files(self, batch: Batch, leaving: frozenset[str], tell: Progress, stop: Callable[[], bool]) -> Report:
+        return index_files(
             batch,
             known=dict(self._snapshot.entries),
             leaving=leaving,
             cut=self._chunk,
-            embed=lambda entries, tell: self._embed_entries(entries, tell, stop),
+            embed=lambda entries, tell: self._embed(entries, tell, stop),
             keep=self._take_in,
             limits=self.settings.limits,
             pdf=self.settings.pdf,
-            tell=progress or _tell_nobody,
+            tell=tell,
             stop=stop,
         )
-        self._note_unread(report)
-        if self._store is not None and report.error is None and not stop():
-            self._store.prune()
-        return report
 
     def _note_unread(self, report: Report) -> None:
         """Remember which files could not be read, as long as nothing better is known of them."""
@@ -338,15 +365,6 @@ class AutoContext:
         with self._writing:
             self._note_unread(Report([FileReport(label(name), "removed") for name in list(names)]))
 
-    def _embed_entries(
-        self, entries: Sequence[Entry], tell: Callable[[int], None], stop: Callable[[], bool]
-    ) -> list[Entry]:
-        """Embed these documents' chunks and return those that are complete: all of them, unless it was stopped."""
-        pairs = [pair for entry in entries for pair in zip(entry.hashes, entry.texts, strict=True)]
-        if self._embed(pairs, tell, stop):
-            return list(entries)
-        return [entry for entry in entries if self._vectors.keys() >= set(entry.hashes)]
-
     def _take_in(self, outcomes: Sequence[Outcome]) -> None:
         """Make documents part of the collection: first in the store, then here; all or none."""
         fresh = {item.entry.document.name: item for item in outcomes if item.entry is not None}
@@ -356,12 +374,11 @@ class AutoContext:
         entries = {name: item.entry for name, item in fresh.items() if item.entry is not None}
         if self._store is not None:
             encoder = self._encoder
-            hashes = {text_hash for entry in entries.values() for text_hash in entry.hashes}
-            rows = {text_hash: self._vectors[text_hash] for text_hash in hashes if text_hash in self._vectors}
+            hashes = (text_hash for entry in entries.values() for text_hash in entry.hashes)
             self._store.save(
-                (_kept(entry, originals.get(name)) for name, entry in entries.items()),
+                (entry.kept(originals.get(name)) for name, entry in entries.items()),
                 encoder.name if encoder is not None else "",
-                rows if encoder is not None else None,
+                self._vectors.get(hashes) if encoder is not None else None,
             )
         else:
             self._originals = {n: data for n, data in self._originals.items() if n not in fresh} | originals
@@ -418,7 +435,7 @@ class AutoContext:
         after = self.settings
         if (after.encoder, after.retrievers) != (before.encoder, before.retrievers):
             self.__dict__.pop("_found_encoder", None)
-            self._encoder_problem, self._vectors = None, {}
+            self._encoder_problem, self._vectors = None, VectorPool()
         self.__dict__.pop("_counting", None)
 
     def change_settings(self, settings: Settings) -> None:
@@ -439,6 +456,7 @@ class AutoContext:
         with self._writing:
             self.settings = after
             self._forget_counting(before)
+            self._words_only = False
             if self._store is not None:
                 self._open(self._store)
             else:
@@ -462,8 +480,10 @@ class AutoContext:
         entries = self._snapshot.entries
         if other._chunking_signature != self._chunking_signature:
             entries = {name: Entry(entry.document, other._chunk(entry.document)) for name, entry in entries.items()}
-        if settings.encoder == self.settings.encoder:
-            other._vectors = dict(self._vectors)
+        encoder = self._encoder
+        if encoder is not None and settings.encoder == self.settings.encoder:
+            self._without_vectors(list(self._snapshot.entries.values()), encoder)
+            other._vectors = self._vectors.copy()
         other._replace_snapshot(entries)
         return other
 
@@ -471,14 +491,14 @@ class AutoContext:
         """Write the whole collection with its settings into an empty store; this one goes on as it was."""
         with self._writing:
             encoder, entries = self._encoder, self._snapshot.entries
-            hashes = [text_hash for text_hash in self._snapshot.hashes if text_hash in self._vectors]
-            rows = {text_hash: self._vectors[text_hash] for text_hash in hashes}
-            kept = (_kept(entry, self.original(name)) for name, entry in entries.items())
-            store.save(kept, encoder.name if encoder is not None else "", rows)
+            kept = (entry.kept(self.original(name)) for name, entry in entries.items())
+            model = encoder.name if encoder is not None else ""
+            store.save(kept, model, self._vectors.get(self._snapshot.hashes))
             unread = [[row.name, row.status, row.reason] for row in self.unread[:_MAX_UNREAD]]
             for key, value in (
                 ("settings", settings_to_json(self.settings)),
                 ("chunking", self._chunking_signature),
+                ("tokenizer", tokenizer_version()),
                 ("folders", json.dumps(self._folders)),
                 ("unread", json.dumps(unread)),
             ):
@@ -520,7 +540,7 @@ class AutoContext:
 
     def search(self, question: str, num_results: int = 10) -> list[Evidence]:
         """Return the `num_results` best chunks, best first, each with what every retriever said of it."""
-        return self._search(self._snapshot, loaders.clean_text(question)[0], num_results)[:num_results]
+        return self._search(self._snapshot, loaders.clean_text(question)[0], num_results, num_results)
 
     def get_prompt(
         self,
@@ -570,7 +590,7 @@ class AutoContext:
         question = loaders.clean_text(question)[0]
         searched = loaders.clean_text(searched)[0] if searched else search_question(question, history)
         snapshot = self._snapshot
-        found = self._search(snapshot, searched, wanted, trace)
+        found = self._search(snapshot, searched, wanted, trace=trace)
         near = [
             item for n, item in enumerate(found) if n < wanted or any(hit.rank <= wanted for hit in item.hits.values())
         ]
@@ -715,15 +735,20 @@ class AutoContext:
             merged.append((start, end))
         return merged
 
-    def warm_up(self, progress: Progress | None = None) -> None:
-        """Load the embedding model and index what there is now, so that the first question need not wait for it."""
+    def warm_up(self, progress: Progress | None = None, should_stop: Callable[[], bool] | None = None) -> None:
+        """Load the embedding model and index what there is now, so that the first question need not wait for it.
+
+        Parameters
+        ----------
+        progress, should_stop
+            As in `add_files`, of what must be embedded first. Without `progress`, a search embeds it.
+        """
         encoder = self._encoder
         if isinstance(encoder, SentenceTransformerEncoder):
             encoder.warm_up()
+        if progress is not None:
+            self._embed_all(progress, should_stop or (lambda: False))
         snapshot = self._snapshot
-        if progress is not None and encoder is not None and snapshot.chunks:
-            pairs, total = list(zip(snapshot.hashes, snapshot.texts, strict=True)), len(snapshot.chunks)
-            self._embed(pairs, lambda done: progress("Embedding", done, total), lambda: False)
         if snapshot.chunks:
             for name in self.retrievers:
                 self._retriever(snapshot, name)
@@ -740,17 +765,19 @@ class AutoContext:
             name: FileReport(name, status, reason, chunks.get(name, 0))
             for name, status, reason in json.loads(store.get("unread") or "[]")
         }
-        entries = {kept.document.name: Entry(kept.document, kept.chunks) for kept in loaded}
         signature, notes = self._chunking_signature, []
-        if store.get("chunking") != signature:
+        same_cut, same_words = store.get("chunking") == signature, store.get("tokenizer") == tokenizer_version()
+        entries = {kept.document.name: Entry.of_kept(kept) for kept in loaded}
+        if not same_cut:
             entries = {name: Entry(entry.document, self._chunk(entry.document)) for name, entry in entries.items()}
             if entries:
                 notes.append("The documents were cut into passages again: this is done in another way than before.")
-        kept_hashes = {kept.document.name: kept.hashes for kept in loaded}
-        changed = [entry for name, entry in entries.items() if entry.hashes != kept_hashes[name]]
-        if changed or store.get("chunking") != signature:
-            originals = {entry.document.name: store.original(entry.document.name) for entry in changed}
-            store.save(_kept(entry, originals[entry.document.name]) for entry in changed)
+        elif not same_words:
+            entries = {name: Entry(entry.document, entry.chunks) for name, entry in entries.items()}
+        uncounted = [kept.document.name for kept in loaded if not kept.words]
+        changed = list(entries) if not (same_cut and same_words) else uncounted
+        if changed or not same_cut:
+            store.save(entries[name].kept(store.original(name)) for name in changed)
             store.put("chunking", signature)
         notes += self._note_versions(store, is_empty=not entries)
         self._replace_snapshot(entries)
@@ -775,13 +802,14 @@ class AutoContext:
         return notes
 
     def _replace_snapshot(self, entries: Mapping[str, Entry]) -> None:
-        """Make the next state the present one, and let go of vectors that no document has any more."""
+        """Make the next state the present one, and let go of vectors that no document has if they are many."""
         snapshot = Snapshot(entries)
         with self._building:
             self._snapshot = snapshot
             if len(self._vectors) > len(snapshot.hashes):
                 used = set(snapshot.hashes)
-                self._vectors = {text_hash: row for text_hash, row in self._vectors.items() if text_hash in used}
+                if len(self._vectors) - len(used) > len(self._vectors) * _UNUSED:
+                    self._vectors = self._vectors.only(used)
 
     @cached_property
     def _counting(self) -> tuple[CountTokens, int, str]:
@@ -798,7 +826,7 @@ class AutoContext:
         options = self.settings.chunking
         return (
             f"{options.sentences} sentences of {options.sentence_tokens} tokens, overlap {options.overlap}, "
-            f"at most {limit} tokens of {counter}"
+            f"at most {limit} tokens of {counter}, {passage_version()}"
         )
 
     def _chunk(self, document: Document) -> tuple[Chunk, ...]:
@@ -825,35 +853,69 @@ class AutoContext:
         """The encoder if a retriever uses it."""
         return self._found_encoder if "dense" in self.settings.retrievers else None
 
-    def _embed(self, texts: Sequence[tuple[bytes, str]], tell: Callable[[int], None], stop: Callable[[], bool]) -> bool:
-        """Get a vector of each text, from memory, the store, the cache, or the encoder; False if it was stopped."""
+    def _embed_all(self, progress: Progress, stop: Callable[[], bool]) -> None:
+        entries, total = list(self._snapshot.entries.values()), len(self._snapshot.chunks)
+        if total and self._encoder is not None:
+            self._embed(entries, lambda done: progress("Embedding", done, total), stop)
+
+    def _lacks_vectors(self) -> bool:
+        """Tell whether a text of the collection was never embedded."""
         encoder = self._encoder
         if encoder is None:
-            return True
-        missing = {text_hash: text for text_hash, text in texts if text_hash not in self._vectors}
-        if missing and self._store is not None:
-            missing = self._without_known(missing, self._store.vectors(encoder.name, list(missing)))
-        if missing and self._cache is not None:
-            cached = self._cache.get(encoder.name, list(missing))
-            missing = self._without_known(missing, cached)
-        tell(len(texts) - len(missing))
+            return False
+        if self._store is not None:
+            return self._store.lacks_vectors(encoder.name)
+        return any(text_hash not in self._vectors for text_hash in self._snapshot.hashes)
+
+    def _without_vectors(self, entries: Sequence[Entry], encoder: Encoder) -> dict[bytes, str]:
+        """Take the vectors that store and cache have into memory; return the texts that have none yet, by hash."""
+        missing = [text_hash for entry in entries for text_hash in entry.hashes if text_hash not in self._vectors]
+        for known in (self._store.vectors if self._store else None, self._from_cache if self._cache else None):
+            if missing and known is not None:
+                for first in range(0, len(missing), _LOAD_BATCH):
+                    self._add_vectors(known(encoder.name, missing[first : first + _LOAD_BATCH]))
+                missing = [text_hash for text_hash in missing if text_hash not in self._vectors]
+        texts = dict.fromkeys(missing, "")
+        for entry in entries if texts else ():
+            if not texts.keys().isdisjoint(entry.hashes):
+                of_entry = zip(entry.hashes, entry.texts, strict=True)
+                texts.update((text_hash, text) for text_hash, text in of_entry if text_hash in texts)
+        return texts
+
+    def _from_cache(self, model: str, hashes: Sequence[bytes]) -> Mapping[bytes, Vectors]:
+        rows = self._cache.get(model, hashes) if self._cache is not None else {}
+        if rows and self._store is not None:
+            self._store.add_vectors(model, rows)
+        return rows
+
+    def _add_vectors(self, rows: Mapping[bytes, Vectors]) -> None:
+        with self._building:  # a smaller pool may be about to take the place of this one
+            self._vectors.add(rows)
+
+    def _embed(self, entries: Sequence[Entry], tell: Callable[[int], None], stop: Callable[[], bool]) -> list[Entry]:
+        """Get a vector of each chunk, from memory, the store, the cache, or the encoder.
+
+        Return the entries that have all of theirs: fewer, if it was stopped.
+        """
+        encoder = self._encoder
+        if encoder is None:
+            return list(entries)
+        missing = self._without_vectors(entries, encoder)
+        total = sum(len(entry.chunks) for entry in entries)
+        tell(total - len(missing))
         hashes = sorted(missing, key=lambda text_hash: len(missing[text_hash]))  # like lengths together: little padding
         for first in range(0, len(hashes), _ENCODE_BATCH):
             if stop():
-                return False
+                return [entry for entry in entries if all(text_hash in self._vectors for text_hash in entry.hashes)]
             batch = hashes[first : first + _ENCODE_BATCH]
             rows = dict(zip(batch, encoder.encode([missing[text_hash] for text_hash in batch]), strict=True))
-            self._vectors.update(rows)
             if self._store is not None:  # at once: what is made is never made again, whatever happens
                 self._store.add_vectors(encoder.name, rows)
             if self._cache is not None:
                 self._cache.put(encoder.name, rows)
-            tell(len(texts) - len(hashes) + first + len(batch))
-        return True
-
-    def _without_known(self, missing: Mapping[bytes, str], known: Mapping[bytes, Vectors]) -> dict[bytes, str]:
-        self._vectors.update(known)
-        return {text_hash: text for text_hash, text in missing.items() if text_hash not in known}
+            self._add_vectors(rows)
+            tell(total - len(hashes) + first + len(batch))
+        return list(entries)
 
     def _retriever(self, snapshot: Snapshot, name: str) -> Retriever:
         with self._building:
@@ -861,16 +923,31 @@ class AutoContext:
 
     def _corpus(self, snapshot: Snapshot, name: str) -> Corpus:
         encoder = self._encoder if name == "dense" else None
-        vectors: Vectors | None = None
+        vectors: Vectors | VectorRows | None = None
         if encoder is not None:
-            self._embed(list(zip(snapshot.hashes, snapshot.texts, strict=True)), lambda _done: None, lambda: False)
-            rows = [self._vectors[text_hash] for text_hash in snapshot.hashes]
-            vectors = np.stack(rows) if rows else encoder.encode([])
-        return Corpus(snapshot.chunks, self.settings, encoder, vectors, snapshot.texts, snapshot.languages)
+            entries = list(snapshot.entries.values())
+            if self._words_only:
+                self._without_vectors(entries, encoder)
+            else:
+                self._embed(entries, lambda _done: None, lambda: False)
+            vectors = VectorRows(self._vectors, snapshot.hashes) if snapshot.chunks else encoder.encode([])
+        return Corpus(
+            snapshot.chunks,
+            self.settings,
+            encoder,
+            vectors,
+            [entry.words for entry in snapshot.entries.values()],
+            self._vocabulary,
+            snapshot.languages,
+            snapshot.neighbours,
+        )
 
     def _bm25(self, snapshot: Snapshot) -> PassageIndex:
         """Return the words' statistics, which the verdict needs even where BM25 is not a retriever in use."""
-        return self._retriever(snapshot, "bm25").index  # type: ignore[attr-defined, no-any-return]
+        index: PassageIndex = self._retriever(snapshot, "bm25").index  # type: ignore[attr-defined]
+        if index.postings.unused > _UNUSED_WORDS:
+            self._vocabulary = Vocabulary()  # the next index begins without the words of documents that are gone
+        return index
 
     def _judge(self, snapshot: Snapshot, question: str, found: Sequence[Evidence]) -> Support:
         words = self._bm25(snapshot)
@@ -893,7 +970,12 @@ class AutoContext:
         )
 
     def _search(
-        self, snapshot: Snapshot, question: str, num_results: int, trace: Trace | None = None
+        self,
+        snapshot: Snapshot,
+        question: str,
+        num_results: int,
+        limit: int | None = None,
+        trace: Trace | None = None,
     ) -> list[Evidence]:
         if num_results < 1:
             raise SettingsError(f"num_results must be 1 or more, not {num_results}.")
@@ -919,7 +1001,9 @@ class AutoContext:
         effective = effective_weights(names, method=method, weights=weights, trust=trust)
         trace.weighings = tuple(Weighing(name, weights[name], trust[name], effective[name]) for name in names)
         with trace.step("fusion"):
-            return fuse(rankings, snapshot.chunks, method=method, weights=weights, trust=trust, depth=depth)
+            return fuse(
+                rankings, snapshot.chunks, method=method, weights=weights, trust=trust, depth=depth, limit=limit
+            )
 
 
 def _checked(settings: Settings) -> Settings:
@@ -929,10 +1013,6 @@ def _checked(settings: Settings) -> Settings:
         raise SettingsError(f"There is no retriever {unknown[0]!r}; choose from {', '.join(retrievers.available())}.")
     find_template(settings.template)  # a mistake in it is told now
     return settings
-
-
-def _kept(entry: Entry, original: bytes | None = None) -> Kept:
-    return Kept(entry.document, entry.chunks, entry.hashes, original)
 
 
 def _tell_nobody(_what: str, _done: int, _total: int) -> None:

@@ -98,6 +98,7 @@ def fuse(
     weights: Mapping[str, float],
     trust: Mapping[str, float],
     depth: int,
+    limit: int | None = None,
 ) -> list[Evidence]:
     """Fuse the retrievers' hits into evidence, best first.
 
@@ -111,11 +112,14 @@ def fuse(
         By retriever, 0 to 1: how far it can judge this question. It scales the weight, down to a thousandth.
     depth
         How many hits each retriever was asked for: one that returned fewer has no others to give.
+    limit
+        How many to return; None for all.
 
     Returns
     -------
     list[Evidence]
-        Every returned chunk once. The contributions of each add up to its score; ties are in chunk order.
+        Every returned chunk once, or the first `limit`. The contributions of each add up to its score; ties are in
+        chunk order.
     """
     effective = effective_weights(list(rankings), method=method, weights=weights, trust=trust)
     if method == "scores":
@@ -127,21 +131,13 @@ def fuse(
         }
     else:
         shares = _union_shares({name: rankings[name] for name in effective})
-    hits: dict[int, dict[str, Hit]] = {}
-    for name in effective:
-        for hit in rankings[name]:
-            hits.setdefault(hit.chunk, {})[name] = hit
-    return [
-        Evidence(
-            chunk=chunks[number],
-            score=score,
-            hits=hits[number],
-            contributions=tuple(
-                Contribution(name, effective[name], shares[name].get(number, 0.0)) for name in hits[number]
-            ),
-        )
-        for number, score in _totals(shares)
-    ]
+    by_chunk = {name: {hit.chunk: hit for hit in rankings[name]} for name in effective}
+    found: list[Evidence] = []
+    for number, score in _totals(shares)[:limit]:
+        hits = {name: of_name[number] for name, of_name in by_chunk.items() if number in of_name}
+        contributions = tuple(Contribution(name, effective[name], shares[name].get(number, 0.0)) for name in hits)
+        found.append(Evidence(chunks[number], score, hits, contributions))
+    return found
 
 
 def effective_weights(

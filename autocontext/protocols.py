@@ -66,12 +66,16 @@ class Kept:
         The hash of each chunk's embedded text: what its vector is kept under.
     original
         The bytes of the file, where they are kept too; a store's `load` leaves them out.
+    language, words
+        The document's language, and its `WordCounts` as bytes; empty where they are to be found anew.
     """
 
     document: Document
     chunks: tuple[Chunk, ...]
     hashes: tuple[bytes, ...]
     original: bytes | None = None
+    language: str = ""
+    words: bytes = b""
 
 
 class Store(Protocol):
@@ -82,7 +86,10 @@ class Store(Protocol):
         ...
 
     def save(self, items: Iterable[Kept], model: str = "", rows: Mapping[bytes, Vectors] | None = None) -> None:
-        """Insert, or replace the documents of the same names in their places, together with vectors; all or nothing."""
+        """Insert, or replace the documents of the same names in their places, together with vectors; all or nothing.
+
+        Where one was replaced, the value ``"stale"`` is kept until the next `prune`.
+        """
         ...
 
     def remove(self, names: Iterable[str]) -> None:
@@ -103,6 +110,10 @@ class Store(Protocol):
 
     def vectors(self, model: str, hashes: Sequence[bytes]) -> Mapping[bytes, Vectors]:
         """Return the known vectors by the hash of the text."""
+        ...
+
+    def lacks_vectors(self, model: str) -> bool:
+        """Tell whether there is a chunk whose text has no vector."""
         ...
 
     def add_vectors(self, model: str, rows: Mapping[bytes, Vectors]) -> None:

@@ -33,7 +33,7 @@ HEAVY = (
 LAYERS = [
     {"errors", "datatypes", "function_words", "records", "naming"},
     {"settings", "protocols", "tokenizing", "sentences", "templates", "llm_errors", "allowed", "model_table"},
-    {"facts", "stemming", "duplicates"},
+    {"facts", "stemming", "duplicates", "words", "vector_pool", "piece_counting"},
     {
         "citations",
         "conversation",
@@ -51,9 +51,8 @@ LAYERS = [
         "stores",
         "folders",
         "reading",
-        "versions",
     },
-    {"budget"},
+    {"budget", "versions"},
     {"answer", "snapshot"},
     {"indexing"},
     {"engine", "transcript"},

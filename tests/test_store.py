@@ -231,15 +231,38 @@ def test_another_programs_database_is_refused_and_left_alone(path):
     other.close()
 
 
-@pytest.mark.parametrize(("version", "cure"), [(3, "update AutoContext"), (1, "index the files again")])
+@pytest.mark.parametrize(("version", "cure"), [(4, "update AutoContext"), (1, "index the files again")])
 def test_a_collection_of_another_version_is_refused_and_left_alone(kept, path, version, cure):
     file = sqlite3.connect(path)
     file.execute(f"pragma user_version = {version}")
     file.close()
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=rf"\(schema {version}, this one reads 2\): {cure}\. It was left as it is\."):
+    with pytest.raises(StoreError, match=rf"\(schema {version}, this one reads 3\): {cure}\. It was left as it is\."):
         SQLiteStore(path)
     assert path.read_bytes() == before
+
+
+def test_a_collection_from_before_words_were_kept_is_taken_over(kept, path, open_context, make_context):
+    file = sqlite3.connect(path)
+    file.executescript("drop table words; pragma user_version = 2;")
+    file.close()
+    ac, encoder = open_context()
+    before = found(ac)
+    assert before == found(make_context(dict(FILES), chunking=BY_SENTENCES)) != []
+    assert encoder.texts_encoded == 1  # the question
+    ac.close()
+    file = sqlite3.connect(path)
+    assert file.execute("select count(*) from words").fetchone() == (2,)
+    file.close()
+
+
+@pytest.mark.parametrize("damage", ["x''", "zeroblob(40)", "substr(counts, 1, length(counts) - 1)"])
+def test_kept_words_that_are_damaged_are_counted_anew(kept, path, open_context, make_context, damage):
+    file = sqlite3.connect(path)
+    file.execute(f"update words set counts = {damage}")
+    file.commit()
+    file.close()
+    assert found(open_context()[0]) == found(make_context(dict(FILES), chunking=BY_SENTENCES)) != []
 
 
 # --- a crash ---
@@ -280,10 +303,12 @@ from autocontext.stores.sqlite import SQLiteStore
 
 
 @pytest.mark.parametrize(
-    ("crash", "embedded_before"), [(CRASH_WHILE_EMBEDDING, 64), (CRASH_WHILE_SAVING, 0)], ids=["embedding", "saving"]
+    ("crash", "documents", "embedded_before"),
+    [(CRASH_WHILE_EMBEDDING, ["a.txt", "new.txt"], 64), (CRASH_WHILE_SAVING, ["a.txt"], 0)],
+    ids=["embedding", "saving"],
 )
-def test_a_crash_leaves_the_collection_as_it_was_and_the_vectors_that_were_made(
-    path, open_context, crash, embedded_before
+def test_a_crash_leaves_whole_documents_and_the_vectors_that_were_made(
+    path, open_context, crash, documents, embedded_before
 ):
     one = {"chunking": ONE_SENTENCE}
     ac, _ = open_context(**one)
@@ -292,12 +317,11 @@ def test_a_crash_leaves_the_collection_as_it_was_and_the_vectors_that_were_made(
     ended = subprocess.run([sys.executable, "-c", IMPORTS + crash, path], cwd=ROOT, check=False)
     assert ended.returncode == 7
     again, encoder = open_context(**one)
-    assert list(again.documents) == ["a.txt"]
-    assert again.chunks == ac.chunks
-    assert found(again, "salt")
-    encoder.texts_encoded = 0
+    assert list(again.documents) == documents
+    assert again.chunks[:2] == ac.chunks
     assert again.add("new.txt", "".join(f"Number {n}. " for n in range(100)).encode()).n_chunks == 100
     assert encoder.texts_encoded == 100 - embedded_before
+    assert found(again, "salt")
 
 
 def test_a_collection_that_another_program_holds_is_an_error_of_ours(tmp_path):

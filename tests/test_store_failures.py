@@ -83,14 +83,13 @@ def test_killed_in_the_middle_it_goes_on_and_embeds_nothing_twice(tmp_path):
     first.communicate()
     before = log.read_text().splitlines()
     assert 300 <= len(before) < 800
-    kept = SQLiteStore(store).load()
-    assert kept, "the groups that were done are there"
+    assert len(SQLiteStore(store).load()) == 40, "what was read is there, embedded or not"
     assert is_whole(store)
 
     second = start(folder, store, log)
     out, err = second.communicate(timeout=120)
 
-    assert out.strip() == f"{40 - len(kept)} added, {len(kept)} unchanged", err
+    assert out.strip() == "40 unchanged", err
     texts = log.read_text().splitlines()
     assert len(set(texts)) == 800
     assert len(texts) - 800 <= 64, "at most the batch that was not yet written is embedded again"
@@ -161,7 +160,7 @@ def test_a_full_disk_ends_the_batch_and_keeps_what_was_there(tmp_path):
         pytest.skip("this user may not make a file system")
     try:
         files = [(f"n{n}.txt", os.urandom(30_000).hex().encode()) for n in range(30)]
-        larger = ["mount", "-o", "remount,size=8m", place]
+        larger = ["mount", "-o", "remount,size=16m", place]
         check_full_disk(place / "notes.db", files, lambda: subprocess.run(larger, check=True))
     finally:
         subprocess.run(["umount", place], check=True)
