@@ -24,6 +24,7 @@ from autocontext.datatypes import (
     Document,
     Evidence,
     FileReport,
+    Hit,
     ModelOptions,
     Prompt,
     Report,
@@ -32,8 +33,9 @@ from autocontext.datatypes import (
 )
 from autocontext.encoders import shared_encoder
 from autocontext.errors import EncoderError, LoadError, SettingsError
+from autocontext.explanation import Explanation, Trace, Weighing
 from autocontext.folders import folder_path, list_folder
-from autocontext.fusion import fuse
+from autocontext.fusion import effective_weights, fuse
 from autocontext.indexing import Batch, Outcome, Progress, index_files, name_files
 from autocontext.model_server import find_context_size
 from autocontext.naming import label
@@ -158,6 +160,16 @@ class AutoContext:
             If there is no such template, or it cannot be used; the old one stays.
         """
         self.change_settings(replace(self.settings, template=template))
+
+    @property
+    def encoder(self) -> Encoder | None:
+        """The embedding model; chunks are measured in its tokens even where no retriever uses it. None without one."""
+        return self._found_encoder
+
+    @property
+    def chunk_counter(self) -> tuple[CountTokens, int, str]:
+        """How a chunk's length is counted, how long one may be, and the name of that way."""
+        return self._counting
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -565,17 +577,31 @@ class AutoContext:
         BudgetError
             If the question and the rules alone are over the budget.
         """
+        return self.explain(question, num_results, max_tokens, history=history, searched=searched).prompt
+
+    def explain(
+        self,
+        question: str,
+        num_results: int | None = None,
+        max_tokens: int | None = None,
+        *,
+        history: Sequence[Turn] = (),
+        searched: str | None = None,
+    ) -> Explanation:
+        """Return the prompt of `get_prompt` with all that it came about by: a row a chunk that was found."""
+        trace = Trace()
         wanted = num_results
         if wanted is None:
             wanted = self.settings.num_results if max_tokens is None else _MOST_CHUNKS
         question = loaders.clean_text(question)[0]
         searched = loaders.clean_text(searched)[0] if searched else search_question(question, history)
         snapshot = self._snapshot
-        found = self._search(snapshot, searched, wanted)
+        found = self._search(snapshot, searched, wanted, trace=trace)
         near = [
             item for n, item in enumerate(found) if n < wanted or any(hit.rank <= wanted for hit in item.hits.values())
         ]
-        support = self._judge(snapshot, searched, found)
+        with trace.step("verdict"):
+            support = self._judge(snapshot, searched, found)
         fill = partial(
             build_prompt,
             question,
@@ -587,17 +613,51 @@ class AutoContext:
             history=history,
             searched=searched,
         )
-        prompt, listed = fill(near), {id(item) for item in near}
-        others = [id(item) for item in found if id(item) not in listed]
-        offered = set(listed)
+        listed = {id(item) for item in near}
+        with trace.step("prompt"):
+            prompt = self._fill(fill, found, near, wanted)
+        shown = tuple(left for left in prompt.left_out if id(left.evidence) in listed)
+        return Explanation(
+            prompt=replace(prompt, left_out=shown),
+            evidence=tuple(found),
+            left_out=prompt.left_out,
+            num_results=wanted,
+            depth=max(wanted, self.settings.candidates),
+            weighings=trace.weighings,
+            seconds=trace.seconds,
+        )
+
+    @staticmethod
+    def _fill(
+        fill: Callable[[list[Evidence]], Prompt], found: Sequence[Evidence], near: list[Evidence], wanted: int
+    ) -> Prompt:
+        """Make the prompt of what is near the top; the next ones may take the places of near-duplicates."""
+        prompt, offered = fill(near), {id(item) for item in near}
+        others = [id(item) for item in found if id(item) not in offered]
         while others and len(prompt.evidence) < wanted:
             copies = sum(left.copy_of is not None for left in prompt.left_out)
             if not copies:
                 break
-            offered.update(others[:copies])  # the next ones may take the places of near-duplicates
+            offered.update(others[:copies])
             others = others[copies:]
             prompt = fill([item for item in found if id(item) in offered])
-        return replace(prompt, left_out=tuple(left for left in prompt.left_out if id(left.evidence) in listed))
+        return prompt
+
+    def ranking(self, retriever: str, question: str, depth: int) -> list[tuple[Chunk, Hit]]:
+        """Return one retriever's own ranking, at most `depth` chunks, best first.
+
+        Raises
+        ------
+        SettingsError
+            If there is no retriever of this name.
+        EncoderError
+            If it needs an embedding model, and there is none.
+        """
+        snapshot = self._snapshot
+        if not snapshot.chunks:
+            return []
+        hits = self._retriever(snapshot, retriever).search(loaders.clean_text(question)[0], depth)
+        return [(snapshot.chunks[hit.chunk], hit) for hit in hits]
 
     def ask(
         self,
@@ -915,23 +975,43 @@ class AutoContext:
             trust=trust,
         )
 
-    def _search(self, snapshot: Snapshot, question: str, num_results: int, limit: int | None = None) -> list[Evidence]:
+    def _search(
+        self,
+        snapshot: Snapshot,
+        question: str,
+        num_results: int,
+        limit: int | None = None,
+        trace: Trace | None = None,
+    ) -> list[Evidence]:
         if num_results < 1:
             raise SettingsError(f"num_results must be 1 or more, not {num_results}.")
         if not snapshot.chunks or not question.strip():
             return []
+        trace = trace if trace is not None else Trace()
         depth = max(num_results, self.settings.candidates)
         names = self.retrievers
-        used = [self._retriever(snapshot, name) for name in names]
-        return fuse(
-            {retriever.name: retriever.search(question, depth) for retriever in used},
-            snapshot.chunks,
-            method=self.settings.fusion,
-            weights={name: self.settings.weights.get(name) or 1.0 for name in names},  # 0: BM25 stands in
-            trust={retriever.name: retriever.trust(question) for retriever in used},
-            depth=depth,
-            limit=limit,
+        with trace.step("index"):
+            used = [self._retriever(snapshot, name) for name in names]
+        for retriever in used:
+            if isinstance(retriever, DenseRetriever):
+                with trace.step("question's vector"):
+                    retriever.closeness(question, {})  # to no chunk: the vector is made, and at hand for the search
+        rankings: dict[str, list[Hit]] = {}
+        trust: dict[str, float] = {}
+        for retriever in used:
+            with trace.step(retriever.name):
+                rankings[retriever.name] = retriever.search(question, depth)
+                trust[retriever.name] = retriever.trust(question)
+        method = self.settings.fusion
+        weights = {name: self.settings.weights.get(name) or 1.0 for name in names}  # 0: BM25 stands in
+        effective = effective_weights(
+            rankings, method=method, weights=weights, trust=trust, depth=depth, n_chunks=len(snapshot.chunks)
         )
+        trace.weighings = tuple(Weighing(name, weights[name], trust[name], effective[name]) for name in names)
+        with trace.step("fusion"):
+            return fuse(
+                rankings, snapshot.chunks, method=method, weights=weights, trust=trust, depth=depth, limit=limit
+            )
 
 
 def _checked(settings: Settings) -> Settings:

@@ -129,14 +129,10 @@ def fuse(
         Every returned chunk once, or the first `limit`. The contributions of each add up to its score; ties are in
         chunk order.
     """
-    if len(rankings) == 1:  # one retriever alone gives its own ranking
-        trust = {}
-    used = {name: weights.get(name, 1.0) for name in rankings if weights.get(name, 1.0) > 0}
-    sound = _soundness({name: rankings[name] for name in used}, used, trust, depth, len(chunks))
-    effective = {name: weight * max(trust.get(name, 1.0) * sound[name], _LEAST_TRUST) for name, weight in used.items()}
+    effective = effective_weights(
+        rankings, method=method, weights=weights, trust=trust, depth=depth, n_chunks=len(chunks)
+    )
     if method == "scores":
-        whole = sum(effective.values())
-        effective = {name: weight / whole for name, weight in effective.items()}
         shares = {name: _score_shares(rankings[name], depth, weight) for name, weight in effective.items()}
     elif method == "ranks":
         shares = {
@@ -152,6 +148,29 @@ def fuse(
         contributions = tuple(Contribution(name, effective[name], shares[name].get(number, 0.0)) for name in hits)
         found.append(Evidence(chunks[number], score, hits, contributions))
     return found
+
+
+def effective_weights(
+    rankings: Mapping[str, Sequence[Hit]],
+    *,
+    method: FusionMethod,
+    weights: Mapping[str, float],
+    trust: Mapping[str, float],
+    depth: int,
+    n_chunks: int,
+) -> dict[str, float]:
+    """Return what each retriever's weight comes to for one question; those of weight 0 are not in it.
+
+    Scaled by the trust, unless it is alone, and by how likely its ranking is more than noise; for ``"scores"`` they add
+    up to 1.
+    """
+    if len(rankings) == 1:  # one retriever alone gives its own ranking
+        trust = {}
+    used = {name: weights.get(name, 1.0) for name in rankings if weights.get(name, 1.0) > 0}
+    sound = _soundness({name: rankings[name] for name in used}, used, trust, depth, n_chunks)
+    effective = {name: weight * max(trust.get(name, 1.0) * sound[name], _LEAST_TRUST) for name, weight in used.items()}
+    whole = sum(effective.values()) if method == "scores" else 1.0
+    return {name: weight / whole for name, weight in effective.items()}
 
 
 def _soundness(
