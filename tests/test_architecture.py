@@ -28,12 +28,13 @@ HEAVY = (
     "tokenizers",
     "httpx",
     "markdown_it",
+    "tomli_w",
 )
 # Lowest first; a module imports from lower layers only. What is not named here is a part.
 LAYERS = [
     {"errors", "datatypes", "function_words", "records", "naming"},
     {"settings", "protocols", "tokenizing", "sentences", "templates", "llm_errors", "allowed", "model_table"},
-    {"facts", "stemming", "duplicates"},
+    {"facts", "stemming", "duplicates", "settings_explained"},
     {
         "citations",
         "conversation",
@@ -51,6 +52,7 @@ LAYERS = [
         "folders",
         "reading",
         "versions",
+        "settings_file",
     },
     {"budget"},
     {"answer", "snapshot"},
