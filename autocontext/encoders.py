@@ -179,7 +179,13 @@ class SentenceTransformerEncoder:
         from transformers.utils import logging
 
         logging.disable_progress_bar()
-        return SentenceTransformer(str(self.folder), local_files_only=True)
+        try:
+            return SentenceTransformer(str(self.folder), local_files_only=True)
+        except Exception as error:  # the library and torch raise many kinds
+            raise EncoderError(
+                f"The embedding model in {self.folder} cannot be loaded ({type(error).__name__}). Install it again, or "
+                "give another folder."
+            ) from error
 
     def warm_up(self) -> None:
         """Load the model now rather than at the first call of `encode`."""

@@ -447,6 +447,12 @@ class AutoContext:
             If they name an unknown retriever or template.
         """
         other = AutoContext(settings, self._given_encoder, cache=self._cache)
+        uses_encoder = ["dense" in each.retrievers for each in (settings, self.settings)]
+        if settings.encoder == self.settings.encoder and uses_encoder[0] == uses_encoder[1]:
+            other._found_encoder, other._encoder_problem = self._found_encoder, self._encoder_problem
+        if replace(settings, **{name: getattr(self.settings, name) for name in _OF_THE_INDEX}) == settings:
+            other._vectors, other._building, other._snapshot = self._vectors, self._building, self._snapshot
+            return other  # nothing that was built depends on what is other: one index for both
         entries = self._snapshot.entries
         if other._chunking_signature != self._chunking_signature:
             entries = {name: Entry(entry.document, other._chunk(entry.document)) for name, entry in entries.items()}

@@ -58,6 +58,7 @@ LAYERS = [
     {"answer", "snapshot"},
     {"indexing"},
     {"engine", "transcript"},
+    {"comparison", "settings_change"},
     {"__init__"},
     {"collections"},
     {"__init__"},
