@@ -174,7 +174,10 @@ class SentenceTransformerEncoder:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
         from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
+        try:
+            tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
+        except Exception as error:  # the library raises nothing more special
+            raise self._broken(error) from error
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return tokenizer
@@ -190,10 +193,13 @@ class SentenceTransformerEncoder:
         try:
             return SentenceTransformer(str(self.folder), local_files_only=True)
         except Exception as error:  # the library and torch raise many kinds
-            raise EncoderError(
-                f"The embedding model in {self.folder} cannot be loaded ({type(error).__name__}). Install it again, or "
-                "give another folder."
-            ) from error
+            raise self._broken(error) from error
+
+    def _broken(self, error: Exception) -> EncoderError:
+        return EncoderError(
+            f"The embedding model in {self.folder} cannot be loaded ({type(error).__name__}). Install it again, or "
+            "give another folder."
+        )
 
     def warm_up(self) -> None:
         """Load the model now rather than at the first call of `encode`."""

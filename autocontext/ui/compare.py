@@ -238,6 +238,8 @@ def _cost(state: UiState, choices: Sequence[Choice]) -> str:
     if warnings := [cost.warning for cost in costs if cost.warning]:
         return " ".join(warnings)
     passages = sum(cost.passages for cost in costs)
+    if not passages:
+        return "This cuts the documents anew for the comparison; nothing is embedded, and they stay as they are."
     times = [cost.seconds for cost in costs if cost.passages]
     known = [seconds for seconds in times if seconds is not None]
     time = f", about {max(1, round(sum(known))):,} seconds" if known and len(known) == len(times) else ""

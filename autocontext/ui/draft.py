@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autocontext.engine import AutoContext
-from autocontext.errors import SettingsError
+from autocontext.errors import AutoContextError, SettingsError
 from autocontext.settings import Settings
 from autocontext.settings_change import Cost, cost_of_change
 from autocontext.settings_explained import setting_of, setting_paths, with_values
@@ -55,7 +55,7 @@ class Draft:
         try:
             settings = with_values(engine.settings, self.values)
             self.cost(settings, engine)
-        except SettingsError as error:
+        except AutoContextError as error:
             return None, {self._blamed(engine.settings, str(error)): str(error)}
         return settings, {}
 

@@ -40,7 +40,7 @@ GROUPS: tuple[tuple[str, bool, tuple[str, ...]], ...] = (
 )
 _STEPS = {"bm25.k1": 0.1, "bm25.b": 0.05, "max_tokens": 500, "candidates": 50}
 _STYLE = """<style>
-div:has(> .st-key-settings_bar) { position: sticky; top: 3.5rem; z-index: 20; }
+div:has(> .st-key-settings_bar) { position: sticky; top: 3.9rem; z-index: 20; }
 .st-key-settings_bar { background: Canvas; }
 </style>"""
 
