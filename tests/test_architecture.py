@@ -34,7 +34,7 @@ HEAVY = (
 LAYERS = [
     {"errors", "datatypes", "function_words", "records", "naming"},
     {"settings", "protocols", "tokenizing", "sentences", "templates", "llm_errors", "allowed", "model_table"},
-    {"facts", "stemming", "duplicates", "settings_explained"},
+    {"facts", "stemming", "duplicates", "words", "vector_pool", "piece_counting", "settings_explained"},
     {
         "citations",
         "conversation",
@@ -51,10 +51,9 @@ LAYERS = [
         "stores",
         "folders",
         "reading",
-        "versions",
         "settings_file",
     },
-    {"budget"},
+    {"budget", "versions"},
     {"answer", "snapshot"},
     {"indexing"},
     {"engine", "transcript"},
