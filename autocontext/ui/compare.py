@@ -220,9 +220,8 @@ def show_comparison(state: UiState) -> None:
 
 
 def _is_quick(state: UiState, choices: Sequence[Choice]) -> bool:
-    """Whether nothing has to be cut or embedded, so that no click is needed before it."""
-    costs = _costs(state, choices)
-    return not any(cost.passages or cost.documents for cost in costs)
+    """Whether nothing has to be embedded, so that no click is needed before it."""
+    return not any(cost.passages for cost in _costs(state, choices))
 
 
 def _costs(state: UiState, choices: Sequence[Choice]) -> list[Cost]:
@@ -238,8 +237,6 @@ def _cost(state: UiState, choices: Sequence[Choice]) -> str:
     if warnings := [cost.warning for cost in costs if cost.warning]:
         return " ".join(warnings)
     passages = sum(cost.passages for cost in costs)
-    if not passages:
-        return "This cuts the documents anew for the comparison; nothing is embedded, and they stay as they are."
     times = [cost.seconds for cost in costs if cost.passages]
     known = [seconds for seconds in times if seconds is not None]
     time = f", about {max(1, round(sum(known))):,} seconds" if known and len(known) == len(times) else ""

@@ -28,6 +28,14 @@ class Draft:
     version: int = 0
     problem: str = ""
     _cost: tuple[tuple[Any, ...], Cost] | None = None
+    _saved: Settings | None = None
+
+    def follow(self, saved: Settings) -> None:
+        """Let the widgets begin anew where other settings are saved now: by Undo, another page, another session."""
+        if saved != self._saved:
+            self._saved = saved
+            self.values = {path: value for path, value in self.values.items() if value != setting_of(saved, path)}
+            self.version += 1
 
     def change(self, path: str, value: Any, saved: Settings) -> None:
         """Take a value over; one that is saved already is no change."""

@@ -47,6 +47,7 @@ div:has(> .st-key-settings_bar) { position: sticky; top: 3.9rem; z-index: 20; }
 
 def show_head(state: UiState) -> None:
     """Say what the settings belong to, and draw what can be done with all of them."""
+    state.draft.follow(state.engine.settings)
     st.header("Settings", anchor=False)
     if state.collection:
         st.write(f"Saved with the collection **{plain(state.collection_name)}**: they are here again after a restart.")

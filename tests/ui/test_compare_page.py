@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from autocontext import AutoContext, Settings
 from autocontext.collections import Collections
 from autocontext.settings import ChunkOptions
-from autocontext.settings_explained import EXPLAINED
+from autocontext.settings_explained import EXPLAINED, setting_of
 from autocontext.settings_file import settings_from_toml, settings_to_toml
 from autocontext.ui.library import Library, library
 from autocontext.ui.settings_page import GROUPS
@@ -213,7 +213,7 @@ def test_removed_documents_leave_the_comparison(session) -> None:
 
 
 def test_a_stopped_comparison_can_go_on(session) -> None:
-    at = choose(session(COMPARE), "size")
+    at = choose(session(COMPARE, chunking=ChunkOptions(sentence_tokens=0)), "size")
     state = state_of(at)
     click(at, "Start")
     state.comparing.job.result = None  # as it is after Stop
@@ -287,6 +287,8 @@ def test_a_change_says_what_it_costs_and_is_saved_by_a_click(session, path: str,
     button(at, "undo_settings").click()
     settle(settle(at))
     assert state_of(at).engine.settings == before
+    shown = field(at, path).value
+    assert (tuple(shown) if isinstance(shown, list) else shown) == setting_of(before, path)
 
 
 def test_a_weight_is_typed_by_retriever(session) -> None:
