@@ -91,7 +91,10 @@ def _import(state: UiState, data: bytes) -> None:
     except SettingsError as error:
         state.draft.problem = f"The file cannot be taken over. {error}"
     else:
-        state.draft.replace_with(settings, state.engine.settings)
+        if settings.encoder.folder is not None and (refusal := why_not_local()):
+            state.draft.problem = f"The file cannot be taken over: it names a folder. {refusal}"
+        else:
+            state.draft.replace_with(settings, state.engine.settings)
 
 
 def show_bar(state: UiState) -> None:

@@ -383,6 +383,23 @@ def test_a_file_that_cannot_be_taken_over_is_told_and_changes_nothing(session) -
     assert not at.error
 
 
+def test_folders_of_the_machine_are_not_for_pages_of_another_one(session, monkeypatch) -> None:
+    for module in ("compare", "settings_page"):
+        monkeypatch.setattr(f"autocontext.ui.{module}.why_not_local", lambda: "Only on the machine itself.")
+    at = session(SETTINGS)
+    assert field(at, "encoder.folder").disabled
+    at.file_uploader[0].upload("own.toml", b"[encoder]\nfolder = '/home/me'\n", "application/toml")
+    settle(settle(at))
+    assert "The file cannot be taken over: it names a folder. Only on the machine itself." in texts(at)
+    assert state_of(at).draft.values == {}
+
+    at = choose(session(COMPARE), "model")
+    at.text_input(key="_compare_model").set_value("/home/me/model")
+    settle(settle(at))
+    assert "Only on the machine itself." in texts(at)
+    assert "/home" not in str(state_of(at).comparing.result)
+
+
 def test_another_collection_begins_with_its_own_settings_and_no_changes(
     session, tmp_path, monkeypatch, encoder
 ) -> None:
