@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -471,11 +471,21 @@ class AutoContext:
                     entries = {n: Entry(e.document, self._chunk(e.document)) for n, e in entries.items()}
                 self._replace_snapshot(entries)
 
-    def variant(self, settings: Settings) -> AutoContext:
+    @property
+    def embedding_speed(self) -> float | None:
+        """Characters a second, as measured on the last full batch; None where nothing was embedded yet."""
+        return getattr(self._found_encoder, "characters_per_second", None)
+
+    def variant(self, settings: Settings, names: Collection[str] | None = None) -> AutoContext:
         """Return the same documents as they are now under other settings, in memory, to be compared with this.
 
         Nothing of this collection changes. Passages that both have share their vectors; others are embedded when they
         are first searched (`warm_up` tells how far that is), and kept in the cache that this collection was given.
+
+        Parameters
+        ----------
+        names
+            Only these documents; None takes all.
 
         Raises
         ------
@@ -483,13 +493,23 @@ class AutoContext:
             If they name an unknown retriever or template.
         """
         other = AutoContext(settings, self._given_encoder, cache=self._cache)
-        entries = self._snapshot.entries
+        uses_encoder = ["dense" in each.retrievers for each in (settings, self.settings)]
+        if settings.encoder == self.settings.encoder and uses_encoder[0] == uses_encoder[1]:
+            other._found_encoder, other._encoder_problem = self._found_encoder, self._encoder_problem
+        encoder, entries = self._encoder, self._snapshot.entries
+        if names is not None:
+            entries = {name: entries[name] for name in names if name in entries}
+        elif encoder is not None and settings.encoder == self.settings.encoder:
+            self._without_vectors(list(entries.values()), encoder)
+            other._vectors = self._vectors
+        is_same_index = replace(settings, **{name: getattr(self.settings, name) for name in _OF_THE_INDEX}) == settings
+        if is_same_index and names is None:
+            other._building, other._snapshot = self._building, self._snapshot
+            other._words_only = self._words_only
+            return other  # nothing that was built depends on what is other: one index for both
         if other._chunking_signature != self._chunking_signature:
             entries = {name: Entry(entry.document, other._chunk(entry.document)) for name, entry in entries.items()}
-        encoder = self._encoder
-        if encoder is not None and settings.encoder == self.settings.encoder:
-            self._without_vectors(list(self._snapshot.entries.values()), encoder)
-            other._vectors = self._vectors.copy()
+        other._vectors = other._vectors.copy()
         other._replace_snapshot(entries)
         return other
 

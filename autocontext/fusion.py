@@ -88,7 +88,7 @@ def weighted_fusion(
     """
     weights, floors = weights or {}, floors or {}
     used = {name: weights.get(name, 1.0) for name in scores if weights.get(name, 1.0) > 0}
-    whole = sum(used.values())
+    whole = math.fsum(used.values())
     shares = {
         name: _scaled(scores[name], floors.get(name, min(scores[name].values(), default=0.0)), weight / whole)
         for name, weight in used.items()
@@ -169,7 +169,7 @@ def effective_weights(
     used = {name: weights.get(name, 1.0) for name in rankings if weights.get(name, 1.0) > 0}
     sound = _soundness({name: rankings[name] for name in used}, used, trust, depth, n_chunks)
     effective = {name: weight * max(trust.get(name, 1.0) * sound[name], _LEAST_TRUST) for name, weight in used.items()}
-    whole = sum(effective.values()) if method == "scores" else 1.0
+    whole = math.fsum(effective.values()) if method == "scores" else 1.0
     return {name: weight / whole for name, weight in effective.items()}
 
 
@@ -184,7 +184,8 @@ def _soundness(
     found = [name for name, ranking in rankings.items() if ranking]
     pairs = {two: _related(rankings[two[0]], rankings[two[1]], depth, n_chunks) for two in combinations(found, 2)}
     related = {name: max((share for two, share in pairs.items() if name in two), default=1.0) for name in rankings}
-    leader = max(rankings, key=lambda name: weights[name] * related[name], default="")  # of equal ones the first
+    by_lead = sorted(rankings, key=lambda name: (-weights[name] * related[name], name))  # not by the order they come in
+    leader = by_lead[0] if by_lead else ""
     doubt = trust.get(leader, 1.0) ** 2  # one that hardly knows the question's words cannot accuse another
     return {name: 1.0 if name == leader else 1 - doubt * (1 - share) for name, share in related.items()}
 
@@ -230,8 +231,9 @@ def _union_shares(rankings: Mapping[str, Sequence[Hit]]) -> dict[str, dict[int, 
 
 
 def _totals(shares: Mapping[str, Mapping[int, float]]) -> list[tuple[int, float]]:
-    totals: dict[int, float] = {}
+    parts: dict[int, list[float]] = {}
     for by_chunk in shares.values():
         for chunk, share in by_chunk.items():
-            totals[chunk] = totals.get(chunk, 0.0) + share
+            parts.setdefault(chunk, []).append(share)
+    totals = {chunk: math.fsum(given) for chunk, given in parts.items()}  # the same in whatever order they are added
     return sorted(totals.items(), key=lambda item: (-item[1], item[0]))

@@ -30,12 +30,13 @@ HEAVY = (
     "markdown_it",
     "openvino",
     "safetensors",
+    "tomli_w",
 )
 # Lowest first; a module imports from lower layers only. What is not named here is a part.
 LAYERS = [
     {"errors", "datatypes", "function_words", "records", "naming"},
     {"settings", "protocols", "tokenizing", "sentences", "templates", "llm_errors", "allowed", "model_table"},
-    {"facts", "stemming", "duplicates", "words", "vector_pool", "piece_counting"},
+    {"facts", "stemming", "duplicates", "words", "vector_pool", "piece_counting", "settings_explained"},
     {
         "citations",
         "conversation",
@@ -53,12 +54,13 @@ LAYERS = [
         "stores",
         "folders",
         "reading",
+        "settings_file",
     },
     {"budget", "versions"},
     {"answer", "snapshot"},
     {"indexing"},
     {"engine", "transcript"},
-    {"why_not", "statistics"},
+    {"why_not", "statistics", "comparison", "settings_change"},
     {"__init__"},
     {"collections"},
     {"__init__"},

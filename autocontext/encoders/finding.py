@@ -60,9 +60,15 @@ def _hub_name(model: str) -> str:
 
 def _cached_model(model: str) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
 
     for weights in _WEIGHTS:
-        found = try_to_load_from_cache(_hub_name(model), weights)
+        try:
+            found = try_to_load_from_cache(_hub_name(model), weights)
+        except HFValidationError:
+            raise EncoderError(
+                f"{model!r} is no name of an embedding model: a name has letters, digits, - _ and . and at most one /."
+            ) from None
         if isinstance(found, str) and (Path(found).parent / "tokenizer.json").is_file():
             return Path(found).parent
     return None

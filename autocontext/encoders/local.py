@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -20,6 +21,7 @@ from autocontext.piece_counting import PieceCounter
 from autocontext.protocols import Vectors
 from autocontext.settings import EncoderOptions
 
+_FULL_BATCH = 16  # texts that tell how fast it is
 _FEW = 8  # as many texts are a question; more are documents, which wait for it
 _LETTER_RUN = re.compile(r"[^\W\d_]+")
 # Letters a piece: English has about 4.5, German 2.9, Russian 1.4, and an unknown word counts none.
@@ -31,6 +33,11 @@ class LocalEncoder:
 
     Both give the same vectors but for rounding, so they share a `name`. Finding the model and counting tokens load
     neither; `encode` does on first use.
+
+    Attributes
+    ----------
+    characters_per_second
+        How fast it is, as measured on the last batch of some size; None before that.
 
     Raises
     ------
@@ -45,6 +52,7 @@ class LocalEncoder:
         self._turns = Turns()
         self._loaded: Runtime | None = None
         self._refusal = ""
+        self.characters_per_second: float | None = None
 
     @cached_property
     def max_tokens(self) -> int:
@@ -77,7 +85,10 @@ class LocalEncoder:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
         from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
+        try:
+            tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
+        except Exception as error:  # the library raises nothing more special
+            raise self._broken(error) from error
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return tokenizer
@@ -102,7 +113,18 @@ class LocalEncoder:
                         "takes sentence-transformers then."
                     ) from error
                 self._refusal = str(error)
-        return TorchRuntime(self.folder)
+        try:
+            return TorchRuntime(self.folder)
+        except EncoderError:
+            raise
+        except Exception as error:  # the library and torch raise many kinds
+            raise self._broken(error) from error
+
+    def _broken(self, error: Exception) -> EncoderError:
+        return EncoderError(
+            f"The embedding model in {self.folder} cannot be loaded ({type(error).__name__}). Install it again, or "
+            "give another folder."
+        )
 
     @property
     def description(self) -> str:
@@ -124,11 +146,14 @@ class LocalEncoder:
         question does, has the next one.
         """
         runtime = self._runtime()
+        started = time.perf_counter()
         tokens = [encoding.ids for encoding in self._cutting_tokenizer.encode_batch_fast(list(texts))]
         vectors = np.empty((len(texts), runtime.dimension), dtype=np.float32)
         for rows in _steps([len(ids) for ids in tokens], runtime.step_tokens):
             with self._turns.turn(urgent=len(texts) <= _FEW):
                 vectors[rows] = runtime.run([texts[row] for row in rows], [tokens[row] for row in rows])
+        if len(texts) >= _FULL_BATCH:
+            self.characters_per_second = sum(map(len, texts)) / (time.perf_counter() - started)
         return vectors
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
