@@ -41,11 +41,19 @@ from autocontext.model_server import find_context_size
 from autocontext.naming import label
 from autocontext.prompt import build_prompt
 from autocontext.protocols import Encoder, Kept, ReadingEncoder, Retriever, Store, VectorCache, Vectors
+from autocontext.questions import Question, read_questions, write_questions
 from autocontext.retrievers.base import Corpus
 from autocontext.retrievers.bm25 import PassageIndex
 from autocontext.retrievers.dense import DenseRetriever
 from autocontext.sentences import split_into_sentences
-from autocontext.settings import EncoderOptions, Settings, settings_from_json, settings_to_json
+from autocontext.settings import (
+    EncoderOptions,
+    Settings,
+    saved_settings_from_json,
+    saved_settings_to_json,
+    settings_from_json,
+    settings_to_json,
+)
 from autocontext.snapshot import Entry, Snapshot
 from autocontext.stemming import question_terms
 from autocontext.stores.sqlite import SQLiteStore
@@ -56,6 +64,7 @@ from autocontext.tokens import count_tokens
 from autocontext.versions import tokenizer_version
 
 _OF_THE_INDEX = ("retrievers", "chunking", "bm25", "encoder")  # settings that what is built depends on
+_SHAPES_INDEX = ("chunking", "bm25", "encoder")  # those of them that a retriever's index depends on
 _MOST_CHUNKS = 50  # in a prompt that is filled up to its budget
 _MAX_UNREAD = 5_000  # rows that are kept with a collection
 _ENCODE_BATCH = 64  # short enough that a question asked meanwhile need not wait long for its turn
@@ -110,6 +119,7 @@ class AutoContext:
         self._folders: dict[str, str] = {}
         self._originals: dict[str, bytes] = {}
         self._unread: dict[str, FileReport] = {}
+        self._session: dict[str, str] = {}  # what a store would keep beside the documents
         self._encoder_problem: str | None = None
         self._vectors: dict[bytes, Vectors] = {}
         self._writing = threading.RLock()  # one change of the collection at a time; searching goes on meanwhile
@@ -142,6 +152,11 @@ class AutoContext:
         """The retrievers in use now: not those of weight 0, nor the dense one without a model; BM25 if none is left."""
         weighted = (name for name in self.settings.retrievers if self.settings.weights.get(name, 1.0) > 0)
         return tuple(name for name in weighted if name != "dense" or self._encoder is not None) or ("bm25",)
+
+    @property
+    def encoder(self) -> Encoder | None:
+        """The embedding model that finds passages; None where no retriever uses one, or there is none."""
+        return self._encoder
 
     def use_template(self, template: str) -> None:
         """Make prompts of another form from now on: a name, or a text with fields (see ``autocontext.templates``).
@@ -435,25 +450,62 @@ class AutoContext:
                     entries = {n: Entry(e.document, self._chunk(e.document)) for n, e in entries.items()}
                 self._replace_snapshot(entries)
 
-    def variant(self, settings: Settings) -> AutoContext:
+    def variant(self, settings: Settings, encoder: Encoder | None = None) -> AutoContext:
         """Return the same documents as they are now under other settings, in memory, to be compared with this.
 
         Nothing of this collection changes. Passages that both have share their vectors; others are embedded when they
         are first searched (`warm_up` tells how far that is), and kept in the cache that this collection was given.
+
+        Parameters
+        ----------
+        encoder
+            What embeds in place of this collection's `encoder`: one that makes the same vectors, in another way.
 
         Raises
         ------
         SettingsError
             If they name an unknown retriever or template.
         """
-        other = AutoContext(settings, self._given_encoder, cache=self._cache)
+        other = AutoContext(settings, encoder or self._given_encoder, cache=self._cache)
         entries = self._snapshot.entries
         if other._chunking_signature != self._chunking_signature:
             entries = {name: Entry(entry.document, other._chunk(entry.document)) for name, entry in entries.items()}
         if settings.encoder == self.settings.encoder:
             other._vectors = dict(self._vectors)
         other._replace_snapshot(entries)
+        if encoder is None and all(getattr(settings, part) == getattr(self.settings, part) for part in _SHAPES_INDEX):
+            other._snapshot, other._building = self._snapshot, self._building  # the same indexes, built once
         return other
+
+    # --- questions of one's own, and settings to come back to ---
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The user's questions with their answers, kept with the collection; see ``autocontext.questions``."""
+        return read_questions(self._own("questions") or "")[0]
+
+    def set_questions(self, questions: Iterable[Question]) -> None:
+        """Keep these questions in place of those before."""
+        self._keep_own("questions", write_questions(questions))
+
+    @property
+    def saved_settings(self) -> dict[str, Settings]:
+        """Settings kept by name with the collection, to be measured or used again."""
+        return saved_settings_from_json(self._own("saved_settings") or "{}")
+
+    def save_settings(self, name: str, settings: Settings | None) -> None:
+        """Keep settings under a name, in place of others of this name; None forgets them."""
+        others = {other: kept for other, kept in self.saved_settings.items() if other != name}
+        self._keep_own("saved_settings", saved_settings_to_json(others | ({name: settings} if settings else {})))
+
+    def _own(self, key: str) -> str | None:
+        return self._store.get(key) if self._store is not None else self._session.get(key)
+
+    def _keep_own(self, key: str, value: str) -> None:
+        if self._store is not None:
+            self._store.put(key, value)
+        else:
+            self._session[key] = value
 
     def save_to(self, store: Store) -> None:
         """Write the whole collection with its settings into an empty store; this one goes on as it was."""
@@ -469,6 +521,8 @@ class AutoContext:
                 ("chunking", self._chunking_signature),
                 ("folders", json.dumps(self._folders)),
                 ("unread", json.dumps(unread)),
+                ("questions", self._own("questions") or ""),
+                ("saved_settings", self._own("saved_settings") or "{}"),
             ):
                 store.put(key, value)
 
@@ -509,6 +563,10 @@ class AutoContext:
     def search(self, question: str, num_results: int = 10) -> list[Evidence]:
         """Return the `num_results` best chunks, best first, each with what every retriever said of it."""
         return self._search(self._snapshot, loaders.clean_text(question)[0], num_results)[:num_results]
+
+    def judge(self, question: str, found: Sequence[Evidence]) -> Support:
+        """Return the verdict of `get_prompt` on what `search` has found, best first."""
+        return self._judge(self._snapshot, loaders.clean_text(question)[0], found)
 
     def get_prompt(
         self,
