@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -64,7 +64,6 @@ from autocontext.tokens import count_tokens
 from autocontext.versions import tokenizer_version
 
 _OF_THE_INDEX = ("retrievers", "chunking", "bm25", "encoder")  # settings that what is built depends on
-_SHAPES_INDEX = ("chunking", "bm25", "encoder")  # those of them that a retriever's index depends on
 _MOST_CHUNKS = 50  # in a prompt that is filled up to its budget
 _MAX_UNREAD = 5_000  # rows that are kept with a collection
 _ENCODE_BATCH = 64  # short enough that a question asked meanwhile need not wait long for its turn
@@ -450,7 +449,14 @@ class AutoContext:
                     entries = {n: Entry(e.document, self._chunk(e.document)) for n, e in entries.items()}
                 self._replace_snapshot(entries)
 
-    def variant(self, settings: Settings, encoder: Encoder | None = None) -> AutoContext:
+    @property
+    def embedding_speed(self) -> float | None:
+        """Characters a second, as measured on the last full batch; None where nothing was embedded yet."""
+        return getattr(self._found_encoder, "characters_per_second", None)
+
+    def variant(
+        self, settings: Settings, names: Collection[str] | None = None, encoder: Encoder | None = None
+    ) -> AutoContext:
         """Return the same documents as they are now under other settings, in memory, to be compared with this.
 
         Nothing of this collection changes. Passages that both have share their vectors; others are embedded when they
@@ -458,6 +464,8 @@ class AutoContext:
 
         Parameters
         ----------
+        names
+            Only these documents; None takes all.
         encoder
             What embeds in place of this collection's `encoder`: one that makes the same vectors, in another way.
 
@@ -467,14 +475,21 @@ class AutoContext:
             If they name an unknown retriever or template.
         """
         other = AutoContext(settings, encoder or self._given_encoder, cache=self._cache)
+        uses_encoder = ["dense" in each.retrievers for each in (settings, self.settings)]
+        if settings.encoder == self.settings.encoder and uses_encoder[0] == uses_encoder[1] and encoder is None:
+            other._found_encoder, other._encoder_problem = self._found_encoder, self._encoder_problem
+        is_same_index = replace(settings, **{name: getattr(self.settings, name) for name in _OF_THE_INDEX}) == settings
+        if is_same_index and names is None and encoder is None:
+            other._vectors, other._building, other._snapshot = self._vectors, self._building, self._snapshot
+            return other  # nothing that was built depends on what is other: one index for both
         entries = self._snapshot.entries
+        if names is not None:
+            entries = {name: entries[name] for name in names if name in entries}
         if other._chunking_signature != self._chunking_signature:
             entries = {name: Entry(entry.document, other._chunk(entry.document)) for name, entry in entries.items()}
         if settings.encoder == self.settings.encoder:
             other._vectors = dict(self._vectors)
         other._replace_snapshot(entries)
-        if encoder is None and all(getattr(settings, part) == getattr(self.settings, part) for part in _SHAPES_INDEX):
-            other._snapshot, other._building = self._snapshot, self._building  # the same indexes, built once
         return other
 
     # --- questions of one's own, and settings to come back to ---

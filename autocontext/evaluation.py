@@ -229,7 +229,7 @@ def evaluate(
         remembering = _remembering(ac.encoder)
         if remembering is not None:
             remembering.encode([case.question for case in cases])
-        base = ac.variant(ac.settings, remembering)
+        base = ac.variant(ac.settings, encoder=remembering)
         for name, chosen in systems.items():
             system = (base if chosen.encoder == ac.settings.encoder else ac).variant(chosen)
             system.warm_up(step)

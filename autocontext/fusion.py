@@ -5,6 +5,7 @@ A retriever that did not return a chunk gives it nothing, and that is told apart
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from autocontext.datatypes import Chunk, Contribution, Evidence, Hit
@@ -82,7 +83,7 @@ def weighted_fusion(
     """
     weights, floors = weights or {}, floors or {}
     used = {name: weights.get(name, 1.0) for name in scores if weights.get(name, 1.0) > 0}
-    whole = sum(used.values())
+    whole = math.fsum(used.values())
     shares = {
         name: _scaled(scores[name], floors.get(name, min(scores[name].values(), default=0.0)), weight / whole)
         for name, weight in used.items()
@@ -125,7 +126,7 @@ def fuse(
         if weights.get(name, 1.0) > 0
     }
     if method == "scores":
-        whole = sum(effective.values())
+        whole = math.fsum(effective.values())
         effective = {name: weight / whole for name, weight in effective.items()}
         shares = {name: _score_shares(rankings[name], depth, weight) for name, weight in effective.items()}
     elif method == "ranks":
@@ -179,8 +180,9 @@ def _union_shares(rankings: Mapping[str, Sequence[Hit]]) -> dict[str, dict[int, 
 
 
 def _totals(shares: Mapping[str, Mapping[int, float]]) -> list[tuple[int, float]]:
-    totals: dict[int, float] = {}
+    parts: dict[int, list[float]] = {}
     for by_chunk in shares.values():
         for chunk, share in by_chunk.items():
-            totals[chunk] = totals.get(chunk, 0.0) + share
+            parts.setdefault(chunk, []).append(share)
+    totals = {chunk: math.fsum(given) for chunk, given in parts.items()}  # the same in whatever order they are added
     return sorted(totals.items(), key=lambda item: (-item[1], item[0]))

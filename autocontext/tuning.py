@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from autocontext.comparison import MEANING, Choice, bm25_choices, meaning_of, method_choices, size_choices, weigh
 from autocontext.evaluation import Evaluation, Result
-from autocontext.settings import BM25Options, FusionMethod, Settings
+from autocontext.settings import Settings
 
-_WEIGHTS = (0.25, 0.5, 0.65, 1.0, 1.5)
-_METHODS: tuple[FusionMethod, ...] = ("scores", "ranks", "union")
-_BM25 = ((1.2, 0.5), (1.5, 0.75), (2.0, 1.0))
+_MEANING = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 _SENTENCES = (1, 2, 3, 5)
+_LEAST_STEP = 0.02  # of the share of the meaning: nearer ones are the same
 
 
 def settings_to_try(settings: Settings) -> dict[str, dict[str, Settings]]:
@@ -18,23 +16,22 @@ def settings_to_try(settings: Settings) -> dict[str, dict[str, Settings]]:
 
     The last kind cuts and embeds the documents again, so it takes longest.
     """
-    weights = {f"dense weight {w:g}": replace(settings, weights={**settings.weights, "dense": w}) for w in _WEIGHTS}
-    methods = {f"fusion by {method}": replace(settings, fusion=method) for method in _METHODS}
-    words = {f"k1 {k1:g}, b {b:g}": replace(settings, bm25=BM25Options(k1=k1, b=b)) for k1, b in _BM25}
-    sizes = {
-        f"{n} sentence{'s' * (n > 1)} a passage": replace(
-            settings, chunking=replace(settings.chunking, sentences=n, overlap=min(settings.chunking.overlap, n - 1))
-        )
-        for n in _SENTENCES
-    }
-    both = {"bm25", "dense"} <= set(settings.retrievers)
+    both = MEANING in settings.retrievers and len(settings.retrievers) > 1
+    weights = [
+        Choice(f"meaning {share:.0%}, words {1 - share:.0%}", weigh(settings, share))
+        for share in _MEANING
+        if both and settings.fusion != "union" and abs(share - meaning_of(settings)) >= _LEAST_STEP
+    ]
     kinds = {
-        "Weight of the dense retriever": weights if both and settings.fusion != "union" else {},
-        "How rankings are put together": methods if len(settings.retrievers) > 1 else {},
-        "How words are weighed (BM25)": words if "bm25" in settings.retrievers else {},
-        "Length of the passages": sizes,
+        "Weight of meaning against words": weights,
+        "How rankings are put together": method_choices(settings) if len(settings.retrievers) > 1 else (),
+        "How words are weighed (BM25)": bm25_choices(settings) if "bm25" in settings.retrievers else (),
+        "Length of the passages": size_choices(settings, _SENTENCES),
     }
-    others = {kind: {name: one for name, one in tried.items() if one != settings} for kind, tried in kinds.items()}
+    others = {
+        kind: {choice.label: choice.settings for choice in choices if choice.settings != settings}
+        for kind, choices in kinds.items()
+    }
     return {kind: tried for kind, tried in others.items() if tried}
 
 

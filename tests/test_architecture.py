@@ -28,12 +28,13 @@ HEAVY = (
     "tokenizers",
     "httpx",
     "markdown_it",
+    "tomli_w",
 )
 # Lowest first; a module imports from lower layers only. What is not named here is a part.
 LAYERS = [
     {"errors", "datatypes", "function_words", "records", "naming"},
     {"settings", "protocols", "tokenizing", "sentences", "templates", "llm_errors", "allowed", "model_table"},
-    {"facts", "stemming", "duplicates", "questions"},
+    {"facts", "stemming", "duplicates", "questions", "settings_explained"},
     {
         "citations",
         "conversation",
@@ -52,13 +53,14 @@ LAYERS = [
         "reading",
         "versions",
         "metrics",
+        "settings_file",
     },
     {"budget"},
     {"answer", "snapshot"},
     {"indexing"},
     {"engine", "transcript"},
-    {"__init__", "evaluation"},
-    {"tuning"},
+    {"comparison", "evaluation", "settings_change"},
+    {"__init__", "tuning"},
     {"collections"},
     {"__init__"},
     {"commands", "ui"},

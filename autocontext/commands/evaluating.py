@@ -16,6 +16,7 @@ from autocontext.records import to_plain
 from autocontext.settings import Settings
 from autocontext.settings_file import read_settings_file
 
+_WITH_INTERVAL = ("nDCG@10", "tokens")  # in the table, which has to fit
 _DIGITS = 4  # of a figure in JSON: what another processor computes alike
 
 
@@ -23,9 +24,11 @@ def add_to(commands: Any, parents: Parents) -> None:
     """Add the command to the parser."""
     evaluation = commands.add_parser(
         "eval",
-        parents=[parents.collection],
+        parents=[parents.folder],
         help="measure how early your own questions find their answers: each retriever, all together, other settings",
-        epilog="Figures in brackets are 95 %% intervals. Wins and losses are counted against the present settings.",
+        epilog="A store keeps the settings that it was made with; options given here change them. Figures in brackets "
+        "are 95 %% intervals (those of all figures with --json); wins and losses are counted against the present "
+        "settings, by nDCG@10 where passages are cut alike, else by tokens until the answer is in the prompt.",
     )
     evaluation.add_argument(
         "questions",
@@ -71,7 +74,7 @@ def _read_settings(paths: list[str]) -> dict[str, Settings]:
         names = paths
     if len(set(names)) < len(names):
         raise SettingsError("A file of settings is named twice.")
-    return {name: read_settings_file(Path(path)) for name, path in zip(names, paths, strict=True)}
+    return {name: read_settings_file(path) for name, path in zip(names, paths, strict=True)}
 
 
 def _table(measured: Evaluation) -> str:
@@ -91,16 +94,19 @@ def _row(result: Result) -> list[str]:
         against = [str(comparison.wins), str(comparison.losses), f"{comparison.p_value:.3f}"]
     auroc = _cell(verdicts.auroc) if verdicts.auroc is not None else "-"
     caught = f"{verdicts.caught:.0%}" if verdicts.caught is not None else "-"
-    figures = [_cell(figure) for figure in result.figures.values()]
+    figures = [
+        _cell(figure) if title in _WITH_INTERVAL else _number(figure.value) for title, figure in result.figures.items()
+    ]
     return [result.name, *figures, *against, auroc, f"{verdicts.warned:.0%}", caught]
 
 
 def _cell(figure: Figure) -> str:
-    value, low, high = (
-        "none" if n is None else f"{n:.3f}" if isinstance(n, float) else f"{n:,}"
-        for n in (figure.value, figure.low, figure.high)
-    )
-    return f"{value} [{low}-{high}]"
+    return f"{_number(figure.value)} [{_number(figure.low)}-{_number(figure.high)}]"
+
+
+def _number(value: float | None) -> str:
+    """Return it as it is printed; None: most answers are not among the best passages."""
+    return "none" if value is None else f"{value:.3f}" if isinstance(value, float) else f"{value:,}"
 
 
 def _rounded(value: Any) -> Any:
