@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from autocontext.datatypes import Chunk, Evidence, Prompt
+from autocontext.encoders import find_model
 from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError, EncoderError, SettingsError
 from autocontext.records import to_plain
@@ -197,6 +199,7 @@ class Variants:
 
     def __init__(self, most: int = _MOST_KEPT) -> None:
         self._most = most
+        self._lock = threading.RLock()  # a comparison that was stopped may still end while the next one begins
         self._kept: OrderedDict[Any, AutoContext] = OrderedDict()
         self._chunks: tuple[Chunk, ...] = ()
 
@@ -215,6 +218,10 @@ class Variants:
         EncoderError
             If their embedding model cannot be loaded.
         """
+        with self._lock:
+            return self._of(ac, settings, progress)
+
+    def _of(self, ac: AutoContext, settings: Settings, progress: Callable[[int, int], None] | None) -> AutoContext:
         if self._chunks is not ac.chunks:
             self.clear()
             self._chunks = ac.chunks
@@ -229,6 +236,11 @@ class Variants:
         while len(self._kept) > self._most:
             self._kept.popitem(last=False)
         return self._kept[wanted].variant(settings)
+
+    def holds(self, ac: AutoContext, settings: Settings) -> bool:
+        """Tell whether nothing has to be cut, embedded or indexed for these settings."""
+        wanted = index_part(settings)
+        return wanted == index_part(ac.settings) or (self._chunks is ac.chunks and wanted in self._kept)
 
     def clear(self) -> None:
         """Let go of all of them."""
@@ -295,8 +307,7 @@ def compare(
         try:
             engine = kept.of(ac, settings, tell)
             if _is_another_search(ac, engine):
-                outcomes.append(Outcome(label, settings, None, 0, " ".join(engine.warnings)))
-                continue
+                find_model(settings.encoder)  # raises why it is not there
             wanted = settings.num_results if num_results is None else num_results
             prompt = engine.get_prompt(question, wanted, max_tokens)
             found[label] = engine.search(question, max(settings.candidates, wanted))

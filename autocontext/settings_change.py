@@ -27,6 +27,8 @@ class Cost:
         What embedding them will take about, at the speed measured so far; None where that is not known.
     for_new_files
         Whether limits are changed that hold for files that are read from now on.
+    warning
+        What will not work as the settings ask, a sentence: for example that the embedding model is not there; or "".
     """
 
     documents: int = 0
@@ -34,6 +36,7 @@ class Cost:
     is_estimate: bool = False
     seconds: float | None = None
     for_new_files: bool = False
+    warning: str = ""
 
     @property
     def told(self) -> str:
@@ -72,7 +75,8 @@ def cost_of_change(before: Settings, after: Settings, ac: AutoContext) -> Cost:
     sample = _sample(documents)
     if before.encoder == after.encoder:
         probe = after
-    cut = ac.variant(probe, names=[document.name for document in sample]).chunks
+    tried = ac.variant(probe, names=[document.name for document in sample])
+    cut = tried.chunks
     known = set() if is_other_model else {(chunk.document, chunk.start, chunk.end) for chunk in ac.chunks}
     fresh = [chunk for chunk in cut if (chunk.document, chunk.start, chunk.end) not in known] if is_embedded else []
     whole = sum(len(document.text) for document in documents)
@@ -84,7 +88,16 @@ def cost_of_change(before: Settings, after: Settings, ac: AutoContext) -> Cost:
         is_estimate=len(sample) < len(documents),
         seconds=sum(len(chunk.text) for chunk in fresh) * scale / speed if speed else None,
         for_new_files=limits,
+        warning=_warning(tried, after) if before.encoder != after.encoder else "",
     )
+
+
+def _warning(tried: AutoContext, after: Settings) -> str:
+    if not tried.warnings:
+        return ""
+    if after.encoder.allow_download and after.encoder.folder is None:
+        return f"The embedding model {after.encoder.model} is not on this machine: it will be downloaded."
+    return " ".join(tried.warnings)
 
 
 def _sample(documents: list[Document]) -> list[Document]:

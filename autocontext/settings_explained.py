@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from autocontext.settings import Settings
@@ -107,3 +107,20 @@ def setting_of(settings: Settings, path: str) -> Any:
     for name in path.split("."):
         value = getattr(value, name)
     return value
+
+
+def with_values(settings: Settings, values: Mapping[str, Any]) -> Settings:
+    """Return the settings with other values, by their names of `setting_paths`; all are put in at once.
+
+    Raises
+    ------
+    SettingsError
+        If they cannot work together.
+    """
+    groups: dict[str, dict[str, Any]] = {}
+    for path, value in values.items():
+        group, _, name = path.rpartition(".")
+        groups.setdefault(group, {})[name] = value
+    changed = groups.pop("", {})
+    changed |= {group: replace(getattr(settings, group), **inner) for group, inner in groups.items()}
+    return replace(settings, **changed)

@@ -20,6 +20,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from autocontext.budget import Budget, fit_context, plan_budget
+from autocontext.comparison import Choice
 from autocontext.datatypes import Chunk, ContextSize, FileReport, ModelOptions, Prompt, Report
 from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError
@@ -27,6 +28,8 @@ from autocontext.folders import Signature, signature_of
 from autocontext.model_server import find_context_size
 from autocontext.naming import is_hidden, relative
 from autocontext.settings import Settings
+from autocontext.ui.comparing import Comparing
+from autocontext.ui.draft import Draft
 from autocontext.ui.jobs import AnswerJob, IndexJob
 from autocontext.ui.library import library
 from autocontext.ui.talk import Talk
@@ -98,6 +101,8 @@ class UiState:
     favourites: list[ModelOptions] = field(default_factory=list)
     test_job: AnswerJob | None = None
     talk: Talk = field(default_factory=Talk)
+    comparing: Comparing = field(default_factory=Comparing)
+    draft: Draft = field(default_factory=Draft)
     _size: tuple[ModelOptions, ContextSize | None] | None = None
     watching: bool = False
     drawn_empty: bool = True
@@ -142,6 +147,7 @@ class UiState:
         is_other = is_other or {n for n, row in self.files.items() if row.n_chunks} != set(self.engine.documents)
         if is_other and not self.indexing:
             self.files = _rows_of(self.engine)
+            self.comparing.forget()
 
     def use_settings(self, settings: Settings) -> None:
         """Go on with other settings, in the background as far as documents are cut or embedded again.
@@ -178,6 +184,9 @@ class UiState:
         self.engine, self.files, self.index_job = engine, _rows_of(engine), None
         self.prompt, self.problem, self._searched, self._searched_chunks = None, "", None, ()
         self.watching, self._signatures = False, {}
+        self.comparing.forget()
+        self.draft.clear()
+        self.settings_before = None
 
     # --- documents ---
 
@@ -236,6 +245,8 @@ class UiState:
         if job is None or job.running:
             return False
         self.index_job = None
+        if job.report is not None:
+            self.comparing.forget()
         report = job.report or Report()
         self._take(report)
         present = {*self.engine.documents, *(row.name for row in self.engine.unread)}
@@ -270,6 +281,7 @@ class UiState:
         for name in names:
             self.files.pop(name, None)
         self.prompt, self._searched, self._searched_chunks = None, None, ()  # a removed text stays nowhere
+        self.comparing.forget()
         if self.talk.forget(names):
             self.notice = "The conversation is cleared: it quoted a document that you removed."
         if not self.engine.documents:
@@ -326,6 +338,14 @@ class UiState:
         if self._size is None or self._size[0] != options:
             self._size = (options, find_context_size(options, _SIZE_SECONDS))
         return self._size[1]
+
+    def compare(self, choices: Sequence[Choice], *, begin: bool) -> bool:
+        """Ask the question under several settings, within the limits of its prompt; True if this has been begun."""
+        limits = (self.num_results, self.budget.max_tokens if self.budget is not None else self.max_tokens)
+        asked = self.comparing.is_asked(self.engine, self.question, choices, limits)
+        if begin and not asked:
+            self.comparing.ask(self.engine, self.question, choices, limits, _is_abandoned())
+        return asked or begin
 
     def ask_model(self) -> None:
         """Send the prompt to the chosen model."""
