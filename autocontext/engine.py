@@ -118,6 +118,7 @@ class AutoContext:
         self._folders: dict[str, str] = {}
         self._originals: dict[str, bytes] = {}
         self._unread: dict[str, FileReport] = {}
+        self._questions: tuple[str, tuple[Question, ...]] = ("", ())
         self._session: dict[str, str] = {}  # what a store would keep beside the documents
         self._encoder_problem: str | None = None
         self._vectors: dict[bytes, Vectors] = {}
@@ -497,7 +498,10 @@ class AutoContext:
     @property
     def questions(self) -> tuple[Question, ...]:
         """The user's questions with their answers, kept with the collection; see ``autocontext.questions``."""
-        return read_questions(self._own("questions") or "")[0]
+        text = self._own("questions") or ""
+        if self._questions[0] != text:
+            self._questions = (text, read_questions(text)[0])
+        return self._questions[1]
 
     def set_questions(self, questions: Iterable[Question]) -> None:
         """Keep these questions in place of those before."""

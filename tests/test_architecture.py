@@ -56,7 +56,7 @@ LAYERS = [
         "settings_file",
     },
     {"budget"},
-    {"answer", "snapshot"},
+    {"answer", "snapshot", "suggesting"},
     {"indexing"},
     {"engine", "transcript"},
     {"comparison", "evaluation", "settings_change"},
