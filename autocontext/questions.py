@@ -250,7 +250,7 @@ def locate(question: Question, documents: Mapping[str, Document]) -> Place:
 def _find(quote: str, page: int | None, document: Document) -> Place | None:
     text, wanted = document.text, quote.strip()
     places: list[Place] = []
-    start = text.find(wanted)
+    start = text.find(wanted) if wanted else -1
     while start >= 0 and len(places) < MOST_QUESTIONS:
         places.append(Place(document.name, start, start + len(wanted)))
         start = text.find(wanted, start + 1)

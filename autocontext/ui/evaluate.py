@@ -15,6 +15,7 @@ from autocontext.settings import Settings
 from autocontext.tuning import best_of, is_clear, settings_to_try
 from autocontext.ui import questions
 from autocontext.ui.evaluating import EvaluateJob
+from autocontext.ui.passages import RETRIEVERS
 from autocontext.ui.safe import counted, plain
 from autocontext.ui.state import UiState
 from autocontext.ui.undo import show_undo
@@ -250,7 +251,7 @@ def _show_best(state: UiState, measured: Evaluation) -> None:
         else:
             found = best.comparison
             better = counted(found.wins, "question")
-            st.write(f"**Best: {plain(best.name)}.** {better} answered earlier, {found.losses} later.")
+            st.write(f"**Best: {plain(_named(best.name))}.** {better} answered earlier, {found.losses} later.")
             if is_clear(best, n_tried):
                 st.caption(f"That is more than chance explains, even with {n_tried} settings tried.")
             else:
@@ -265,6 +266,7 @@ def _show_best(state: UiState, measured: Evaluation) -> None:
                 names,
                 index=names.index(best.name) if best is not None else 0,
                 key="settings_to_take",
+                format_func=_named,
                 width=320,
             )
             settings = next(result.settings for result in others if result.name == chosen)
@@ -306,6 +308,9 @@ def _row_html(result: Result) -> str:
 
 
 def _named(name: str) -> str:
+    retriever, ending, rest = name.partition(" alone")
+    if ending and not rest and retriever in RETRIEVERS:
+        return f"{RETRIEVERS[retriever][0]} alone"
     return name[:1].upper() + name[1:]
 
 
@@ -330,7 +335,12 @@ def _show_changes(results: Sequence[Result]) -> None:
     best = max(others, key=lambda result: result.comparison.wins - result.comparison.losses if result.comparison else 0)
     names = [result.name for result in others]
     chosen = st.selectbox(
-        "Against the present settings", names, index=names.index(best.name), key="changes_of", width=320
+        "Against the present settings",
+        names,
+        index=names.index(best.name),
+        key="changes_of",
+        format_func=_named,
+        width=320,
     )
     comparison = next(result.comparison for result in others if result.name == chosen)
     if comparison is None or not comparison.changes:

@@ -151,6 +151,8 @@ class Evaluating:
         Which kinds of settings are tried beside the present ones.
     show
         ``"questions"`` or ``"results"``.
+    editing
+        Which answer's words are being edited: ``"new"`` for one more; "" for none.
     looked_at
         How often a question was taken from the list: a new number is a new field, which begins with it.
     before
@@ -160,6 +162,7 @@ class Evaluating:
     question: str = ""
     kinds: list[str] = field(default_factory=list)
     show: str = "questions"
+    editing: str = ""
     looked_at: int = 0
     uploads: int = 0
     said: list[str] = field(default_factory=list)
@@ -206,7 +209,7 @@ class Evaluating:
 
     def look_at(self, question: str) -> None:
         """Look for the answer of another question."""
-        self.question = question.strip()
+        self.question, self.editing = question.strip(), ""
         self.looked_at += 1
         self.show = "questions"
 
@@ -229,7 +232,7 @@ class Evaluating:
             if job is not None:
                 job.stop()
         self.job = self.suggesting = self._found = self.before = None
-        self.said = []
+        self.said, self.editing = [], ""
 
 
 def answers_in(questions: Sequence[Question], text: str, chunk: Chunk) -> list[Question]:

@@ -69,40 +69,57 @@ def _show_search(state: UiState) -> None:
             args=(engine, evaluating.question),
             help="Questions that your documents cannot answer show how good the warning is that tells so.",
         )
-        if st.button("The answer is not shown", key="quote_answer", icon=":material/format_quote:", type="tertiary"):
-            _edit(state, None)
+        st.button(
+            "The answer is not shown",
+            key="quote_answer",
+            icon=":material/format_quote:",
+            type="tertiary",
+            on_click=_start_edit,
+            args=(state, "new"),
+        )
         if st.button("Done", key="done_marking", icon=":material/close:", type="tertiary"):
             evaluating.look_at("")
             st.rerun()
+    if evaluating.editing == "new":
+        _show_edit(state, None, "new")
     if not prompt.evidence:
         st.caption("No passage has anything in common with this question.")
     show_cards(engine, prompt, range(1, len(prompt.evidence) + 1), "mark_")
 
 
-@st.dialog("The answer, word for word", width="large")
-def _edit(state: UiState, line: Question | None) -> None:
-    """Change a line of the list, or add one to the question that is looked at."""
-    evaluating, engine = state.evaluating, state.engine
-    names = list(engine.documents)
-    text = st.text_area("Question", line.question if line is not None else evaluating.question, key="edit_question")
-    if line is not None and line.document is None:
-        document, quote = None, ""
-    else:
-        known = names.index(line.document) if line is not None and line.document in names else 0
-        document = st.selectbox("Document", names, index=known, key="edit_document")
-        quote = st.text_area(
-            "Quote",
-            line.quote or "" if line is not None else "",
-            key="edit_quote",
-            height=160,
-            help="The words of the document that answer the question, and no more: short quotes measure sharper.",
+def _start_edit(state: UiState, key: str) -> None:
+    state.evaluating.editing = key
+
+
+def _show_edit(state: UiState, line: Question | None, key: str) -> None:
+    """Draw the fields of a line of the list, or of one more answer to the question that is looked at."""
+    evaluating, names = state.evaluating, list(state.engine.documents)
+    with st.form(f"edit_form_{key}"):
+        text = st.text_input(
+            "Question", line.question if line is not None else evaluating.question, key=f"edit_question_{key}"
         )
-    if st.button("Save", type="primary", key="save_edit"):
+        document, quote = None, ""
+        if line is None or line.document is not None:
+            known = names.index(line.document) if line is not None and line.document in names else 0
+            document = st.selectbox("Document", names, index=known, key=f"edit_document_{key}")
+            quote = st.text_area(
+                "The answer, word for word",
+                line.quote or "" if line is not None else "",
+                key=f"edit_quote_{key}",
+                height=120,
+                help="The words of the document that answer the question, and no more: short quotes measure sharper.",
+            )
+        with st.container(horizontal=True):
+            saved = st.form_submit_button("Save", type="primary", icon=":material/check:")
+            cancelled = st.form_submit_button("Cancel", type="tertiary")
+    if saved:
         try:
-            evaluating.change(engine, _edited(state, line, text, document, quote))
+            evaluating.change(state.engine, _edited(state, line, text, document, quote))
         except QuestionError as error:
             st.error(plain(_sentence(error)), icon=":material/error:")
             return
+    if saved or cancelled:
+        evaluating.editing = ""
         st.rerun()
 
 
@@ -217,13 +234,22 @@ def _show_line(state: UiState, line: Question, key: str) -> None:
             quote = " ".join(line.quote.split())
             shown = quote if len(quote) <= _QUOTE_SHOWN else f"{quote[:_QUOTE_SHOWN]}…"
             page = f", p. {line.page}" if line.page else ""
-            st.html(text_html(f"{line.document}{page}: “{shown}”", "where"))
+            with st.container(gap=None):
+                st.html(text_html(f"{line.document}{page}: “{shown}”", "where"))
             try:
                 locate(line, state.engine.documents)
             except QuestionError as error:
                 st.badge("not found", icon=":material/error:", color="red", help=plain(str(error)))
-        if st.button("Edit", key=f"edit_{key}", icon=":material/edit:", type="tertiary"):
-            _edit(state, line)
+        st.button(
+            "Edit",
+            key=f"edit_{key}",
+            icon=":material/edit:",
+            type="tertiary",
+            on_click=_start_edit,
+            args=(state, key),
+        )
+    if state.evaluating.editing == key:
+        _show_edit(state, line, key)
 
 
 def _remove(state: UiState, id_: str) -> None:
@@ -242,16 +268,21 @@ def _show_import(state: UiState) -> None:
         )
         file = st.file_uploader("Questions", key=f"import_questions_{evaluating.uploads}", max_upload_size=20)
     if file is not None:
-        evaluating.uploads += 1
-        before = state.engine.questions
-        read, problems = read_questions(file.getvalue())
-        evaluating.change(state.engine, merged(before, read))
-        added = len(state.engine.questions) - len(before)
-        evaluating.said = [
-            f"{file.name}: {counted(added, 'line')} added, {len(read) - added} known already.",
-            *problems,
-        ]
+        evaluating.uploads += 1  # a new, empty field
+        evaluating.said = _take_in(state, file.name, file.getvalue())
         st.rerun()
+
+
+def _take_in(state: UiState, name: str, data: bytes) -> list[str]:
+    """Add the questions of a file to the list, and return what is to be said of it."""
+    before = state.engine.questions
+    try:
+        read, problems = read_questions(data)
+        state.evaluating.change(state.engine, merged(before, read))
+    except AutoContextError as error:
+        return [f"{name}: {error}"]
+    added = len(state.engine.questions) - len(before)
+    return [f"{name}: {counted(added, 'line')} added, {len(read) - added} known already.", *problems]
 
 
 # --- suggestions ------------------------------------------------------------------------------------------------------
