@@ -22,15 +22,17 @@ def settings_to_try(settings: Settings) -> dict[str, dict[str, Settings]]:
         for share in _MEANING
         if both and settings.fusion != "union" and abs(share - meaning_of(settings)) >= _LEAST_STEP
     ]
+    methods = method_choices(settings) if len(settings.retrievers) > 1 else ()
+    words = bm25_choices(settings) if "bm25" in settings.retrievers else ()
     kinds = {
-        "Weight of meaning against words": weights,
-        "How rankings are put together": method_choices(settings) if len(settings.retrievers) > 1 else (),
-        "How words are weighed (BM25)": bm25_choices(settings) if "bm25" in settings.retrievers else (),
-        "Length of the passages": size_choices(settings, _SENTENCES),
+        "Weight of meaning against words": ("{}", weights),
+        "How rankings are put together": ("fusion: {}", methods),
+        "How words are weighed (BM25)": ("{}", words),
+        "Length of the passages": ("{} a passage", size_choices(settings, _SENTENCES)),
     }
     others = {
-        kind: {choice.label: choice.settings for choice in choices if choice.settings != settings}
-        for kind, choices in kinds.items()
+        kind: {form.format(choice.label): choice.settings for choice in choices if choice.settings != settings}
+        for kind, (form, choices) in kinds.items()
     }
     return {kind: tried for kind, tried in others.items() if tried}
 

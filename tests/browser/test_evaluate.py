@@ -41,7 +41,7 @@ def test_an_answer_is_marked_settings_are_measured_taken_and_undone(open_page) -
     expect(page.locator(".st-key-undo_bar")).to_be_visible()
     settle(page)
     page.locator(".st-key-undo_settings button").click()
-    expect(page.locator(".st-key-undo_bar")).to_have_count(0)
+    expect(page.get_by_text("The settings are as they were before.")).to_be_visible()
 
 
 def test_the_page_fits_a_phone(open_page) -> None:
