@@ -117,11 +117,12 @@ def chunk_document(
     return tuple(chunks)
 
 
-def index_text(document: Document, chunk: Chunk) -> str:
+def index_text(document: Document, chunk: Chunk, title: str | None = None) -> str:
     r"""Return what a chunk is found by: its text, then the document's title and the headings above it.
 
     Questions name their subject ("Acme's policy on refunds"), the passages under its heading often do not. The
-    context comes last: where an encoder cuts what is too long, it is that and never the passage.
+    context comes last: where an encoder cuts what is too long, it is that and never the passage. `title` is the
+    document's, where it is known already.
 
     Examples
     --------
@@ -129,7 +130,7 @@ def index_text(document: Document, chunk: Chunk) -> str:
     >>> index_text(salt, Chunk(0, "a.md", "It melts ice.", 17, 30, 5, heading="Salt > Uses"))
     'It melts ice.\nSalt > Uses'
     """
-    title = document_title(document)
+    title = document_title(document) if title is None else title
     outermost = chunk.heading.partition(" > ")[0]
     if outermost and title.endswith(outermost):
         context = title + chunk.heading.removeprefix(outermost)

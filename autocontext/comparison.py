@@ -401,6 +401,11 @@ METHODS: tuple[tuple[FusionMethod, str, str], ...] = (
     ("ranks", "Ranks", "Reciprocal rank fusion: only places count, so both retrievers have to agree."),
     ("union", "Union", "One list after the other, each passage once: the first retriever decides."),
 )
+_ALONE = {
+    "bm25": "By the question's words alone, rare words first.",
+    "dense": "By meaning alone, whatever the words.",
+    "tfidf": "By words alone, each the more the rarer it is; repeats and length count in full.",
+}
 
 
 def with_present(settings: Settings, choices: Sequence[Choice]) -> tuple[Choice, ...]:
@@ -442,7 +447,7 @@ def method_choices(settings: Settings) -> tuple[Choice, ...]:
 
 def retriever_choices(settings: Settings, names: Sequence[str]) -> tuple[Choice, ...]:
     """Return a choice for each retriever alone, and all of them together; weights of 0 count as 1."""
-    alone = [(name, (name,), f"Passages that {name} finds, in its own order.") for name in names]
+    alone = [(name, (name,), _ALONE.get(name, f"What {name} finds, in its own order.")) for name in names]
     together = [("All together", tuple(names), "Every retriever, put together.")] if len(names) > 1 else []
     weights = {name: weight for name, weight in settings.weights.items() if weight > 0}
     return tuple(

@@ -74,9 +74,15 @@ def _hub_name(model: str) -> str:
 
 def _cached_model(model: str) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
 
     for weights in _WEIGHTS:
-        found = try_to_load_from_cache(_hub_name(model), weights)
+        try:
+            found = try_to_load_from_cache(_hub_name(model), weights)
+        except HFValidationError:
+            raise EncoderError(
+                f"{model!r} is no name of an embedding model: a name has letters, digits, - _ and . and at most one /."
+            ) from None
         if isinstance(found, str) and (Path(found).parent / "tokenizer.json").is_file():
             return Path(found).parent
     return None
@@ -174,7 +180,10 @@ class SentenceTransformerEncoder:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
         from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
+        try:
+            tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
+        except Exception as error:  # the library raises nothing more special
+            raise self._broken(error) from error
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return tokenizer
@@ -190,10 +199,13 @@ class SentenceTransformerEncoder:
         try:
             return SentenceTransformer(str(self.folder), local_files_only=True)
         except Exception as error:  # the library and torch raise many kinds
-            raise EncoderError(
-                f"The embedding model in {self.folder} cannot be loaded ({type(error).__name__}). Install it again, or "
-                "give another folder."
-            ) from error
+            raise self._broken(error) from error
+
+    def _broken(self, error: Exception) -> EncoderError:
+        return EncoderError(
+            f"The embedding model in {self.folder} cannot be loaded ({type(error).__name__}). Install it again, or "
+            "give another folder."
+        )
 
     def warm_up(self) -> None:
         """Load the model now rather than at the first call of `encode`."""

@@ -14,8 +14,6 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
-import numpy as np
-
 from autocontext import loaders, retrievers
 from autocontext.answer import Answer, rewrite_question
 from autocontext.budget import Budget, fit_context, plan_budget
@@ -40,7 +38,7 @@ from autocontext.indexing import Batch, Outcome, Progress, index_files, name_fil
 from autocontext.model_server import find_context_size
 from autocontext.naming import label
 from autocontext.prompt import build_prompt
-from autocontext.protocols import Encoder, Kept, ReadingEncoder, Retriever, Store, VectorCache, Vectors
+from autocontext.protocols import Encoder, ReadingEncoder, Retriever, Store, VectorCache, Vectors
 from autocontext.questions import Question, read_questions, write_questions
 from autocontext.retrievers.base import Corpus
 from autocontext.retrievers.bm25 import PassageIndex
@@ -61,10 +59,15 @@ from autocontext.support import LOOKED_AT, judge
 from autocontext.templates import find_template
 from autocontext.tokenizing import content_words, tokenize, word_spans
 from autocontext.tokens import count_tokens
-from autocontext.versions import tokenizer_version
+from autocontext.vector_pool import VectorPool, VectorRows
+from autocontext.versions import passage_version, tokenizer_version
+from autocontext.words import Vocabulary
 
 _OF_THE_INDEX = ("retrievers", "chunking", "bm25", "encoder")  # settings that what is built depends on
 _MOST_CHUNKS = 50  # in a prompt that is filled up to its budget
+_LOAD_BATCH = 5_000  # vectors that are read at once
+_UNUSED = 0.1  # share of the vectors in memory that may belong to no document
+_UNUSED_WORDS = 0.5  # share of the vocabulary, likewise
 _MAX_UNREAD = 5_000  # rows that are kept with a collection
 _ENCODE_BATCH = 64  # short enough that a question asked meanwhile need not wait long for its turn
 
@@ -121,7 +124,8 @@ class AutoContext:
         self._questions: tuple[str, tuple[Question, ...]] = ("", ())
         self._session: dict[str, str] = {}  # what a store would keep beside the documents
         self._encoder_problem: str | None = None
-        self._vectors: dict[bytes, Vectors] = {}
+        self._vectors = VectorPool()
+        self._vocabulary = Vocabulary()
         self._writing = threading.RLock()  # one change of the collection at a time; searching goes on meanwhile
         self._building = threading.RLock()  # one build of a retriever at a time
         self._store = SQLiteStore(store) if isinstance(store, str | Path) else store
@@ -313,7 +317,7 @@ class AutoContext:
             known=dict(self._snapshot.entries),
             leaving=leaving,
             cut=self._chunk,
-            embed=lambda entries, tell: self._embed_entries(entries, tell, stop),
+            embed=lambda entries, tell: self._embed(entries, tell, stop),
             keep=self._take_in,
             limits=self.settings.limits,
             pdf=self.settings.pdf,
@@ -321,7 +325,8 @@ class AutoContext:
             stop=stop,
         )
         self._note_unread(report)
-        if self._store is not None and report.error is None and not stop():
+        replaced = any(row.status == "changed" for row in report)
+        if self._store is not None and report.error is None and replaced and not stop():
             self._store.prune()
         return report
 
@@ -341,15 +346,6 @@ class AutoContext:
         with self._writing:
             self._note_unread(Report([FileReport(label(name), "removed") for name in list(names)]))
 
-    def _embed_entries(
-        self, entries: Sequence[Entry], tell: Callable[[int], None], stop: Callable[[], bool]
-    ) -> list[Entry]:
-        """Embed these documents' chunks and return those that are complete: all of them, unless it was stopped."""
-        pairs = [pair for entry in entries for pair in zip(entry.hashes, entry.texts, strict=True)]
-        if self._embed(pairs, tell, stop):
-            return list(entries)
-        return [entry for entry in entries if self._vectors.keys() >= set(entry.hashes)]
-
     def _take_in(self, outcomes: Sequence[Outcome]) -> None:
         """Make documents part of the collection: first in the store, then here; all or none."""
         fresh = {item.entry.document.name: item for item in outcomes if item.entry is not None}
@@ -359,12 +355,11 @@ class AutoContext:
         entries = {name: item.entry for name, item in fresh.items() if item.entry is not None}
         if self._store is not None:
             encoder = self._encoder
-            hashes = {text_hash for entry in entries.values() for text_hash in entry.hashes}
-            rows = {text_hash: self._vectors[text_hash] for text_hash in hashes if text_hash in self._vectors}
+            hashes = (text_hash for entry in entries.values() for text_hash in entry.hashes)
             self._store.save(
-                (_kept(entry, originals.get(name)) for name, entry in entries.items()),
+                (entry.kept(originals.get(name)) for name, entry in entries.items()),
                 encoder.name if encoder is not None else "",
-                rows if encoder is not None else None,
+                self._vectors.get(hashes) if encoder is not None else None,
             )
         else:
             self._originals = {n: data for n, data in self._originals.items() if n not in fresh} | originals
@@ -421,7 +416,7 @@ class AutoContext:
         after = self.settings
         if (after.encoder, after.retrievers) != (before.encoder, before.retrievers):
             self.__dict__.pop("_found_encoder", None)
-            self._encoder_problem, self._vectors = None, {}
+            self._encoder_problem, self._vectors = None, VectorPool()
         self.__dict__.pop("_counting", None)
 
     def change_settings(self, settings: Settings) -> None:
@@ -479,17 +474,21 @@ class AutoContext:
         uses_encoder = ["dense" in each.retrievers for each in (settings, self.settings)]
         if settings.encoder == self.settings.encoder and uses_encoder[0] == uses_encoder[1] and encoder is None:
             other._found_encoder, other._encoder_problem = self._found_encoder, self._encoder_problem
-        is_same_index = replace(settings, **{name: getattr(self.settings, name) for name in _OF_THE_INDEX}) == settings
-        if is_same_index and names is None and encoder is None:
-            other._vectors, other._building, other._snapshot = self._vectors, self._building, self._snapshot
-            return other  # nothing that was built depends on what is other: one index for both
-        entries = self._snapshot.entries
+        own, entries = self._encoder, self._snapshot.entries
         if names is not None:
             entries = {name: entries[name] for name in names if name in entries}
+        elif own is not None and settings.encoder == self.settings.encoder:
+            if self._store is not None:
+                missing = [text_hash for text_hash in self._snapshot.hashes if text_hash not in self._vectors]
+                self._vectors.add(self._store.vectors(own.name, missing))
+            other._vectors = self._vectors
+        is_same_index = replace(settings, **{name: getattr(self.settings, name) for name in _OF_THE_INDEX}) == settings
+        if is_same_index and names is None and encoder is None:
+            other._building, other._snapshot = self._building, self._snapshot
+            return other  # nothing that was built depends on what is other: one index for both
         if other._chunking_signature != self._chunking_signature:
             entries = {name: Entry(entry.document, other._chunk(entry.document)) for name, entry in entries.items()}
-        if settings.encoder == self.settings.encoder:
-            other._vectors = dict(self._vectors)
+        other._vectors = other._vectors.copy()
         other._replace_snapshot(entries)
         return other
 
@@ -530,14 +529,14 @@ class AutoContext:
         """Write the whole collection with its settings into an empty store; this one goes on as it was."""
         with self._writing:
             encoder, entries = self._encoder, self._snapshot.entries
-            hashes = [text_hash for text_hash in self._snapshot.hashes if text_hash in self._vectors]
-            rows = {text_hash: self._vectors[text_hash] for text_hash in hashes}
-            kept = (_kept(entry, self.original(name)) for name, entry in entries.items())
-            store.save(kept, encoder.name if encoder is not None else "", rows)
+            kept = (entry.kept(self.original(name)) for name, entry in entries.items())
+            model = encoder.name if encoder is not None else ""
+            store.save(kept, model, self._vectors.get(self._snapshot.hashes))
             unread = [[row.name, row.status, row.reason] for row in self.unread[:_MAX_UNREAD]]
             for key, value in (
                 ("settings", settings_to_json(self.settings)),
                 ("chunking", self._chunking_signature),
+                ("tokenizer", tokenizer_version()),
                 ("folders", json.dumps(self._folders)),
                 ("unread", json.dumps(unread)),
                 ("questions", self._own("questions") or ""),
@@ -581,7 +580,7 @@ class AutoContext:
 
     def search(self, question: str, num_results: int = 10) -> list[Evidence]:
         """Return the `num_results` best chunks, best first, each with what every retriever said of it."""
-        return self._search(self._snapshot, loaders.clean_text(question)[0], num_results)[:num_results]
+        return self._search(self._snapshot, loaders.clean_text(question)[0], num_results, num_results)
 
     def judge(self, question: str, found: Sequence[Evidence]) -> Support:
         """Return the verdict of `get_prompt` on what `search` has found, best first."""
@@ -739,8 +738,8 @@ class AutoContext:
             encoder.warm_up()
         snapshot = self._snapshot
         if progress is not None and encoder is not None and snapshot.chunks:
-            pairs, total = list(zip(snapshot.hashes, snapshot.texts, strict=True)), len(snapshot.chunks)
-            self._embed(pairs, lambda done: progress("Embedding", done, total), lambda: False)
+            entries, total = list(snapshot.entries.values()), len(snapshot.chunks)
+            self._embed(entries, lambda done: progress("Embedding", done, total), lambda: False)
         if snapshot.chunks:
             for name in self.retrievers:
                 self._retriever(snapshot, name)
@@ -757,17 +756,19 @@ class AutoContext:
             name: FileReport(name, status, reason, chunks.get(name, 0))
             for name, status, reason in json.loads(store.get("unread") or "[]")
         }
-        entries = {kept.document.name: Entry(kept.document, kept.chunks) for kept in loaded}
         signature, notes = self._chunking_signature, []
-        if store.get("chunking") != signature:
+        same_cut, same_words = store.get("chunking") == signature, store.get("tokenizer") == tokenizer_version()
+        entries = {kept.document.name: Entry.of_kept(kept) for kept in loaded}
+        if not same_cut:
             entries = {name: Entry(entry.document, self._chunk(entry.document)) for name, entry in entries.items()}
             if entries:
                 notes.append("The documents were cut into passages again: this is done in another way than before.")
-        kept_hashes = {kept.document.name: kept.hashes for kept in loaded}
-        changed = [entry for name, entry in entries.items() if entry.hashes != kept_hashes[name]]
-        if changed or store.get("chunking") != signature:
-            originals = {entry.document.name: store.original(entry.document.name) for entry in changed}
-            store.save(_kept(entry, originals[entry.document.name]) for entry in changed)
+        elif not same_words:
+            entries = {name: Entry(entry.document, entry.chunks) for name, entry in entries.items()}
+        uncounted = [kept.document.name for kept in loaded if not kept.words]
+        changed = list(entries) if not (same_cut and same_words) else uncounted
+        if changed or not same_cut:
+            store.save(entries[name].kept(store.original(name)) for name in changed)
             store.put("chunking", signature)
         notes += self._note_versions(store, is_empty=not entries)
         self._replace_snapshot(entries)
@@ -792,13 +793,14 @@ class AutoContext:
         return notes
 
     def _replace_snapshot(self, entries: Mapping[str, Entry]) -> None:
-        """Make the next state the present one, and let go of vectors that no document has any more."""
+        """Make the next state the present one, and let go of vectors that no document has if they are many."""
         snapshot = Snapshot(entries)
         with self._building:
             self._snapshot = snapshot
             if len(self._vectors) > len(snapshot.hashes):
                 used = set(snapshot.hashes)
-                self._vectors = {text_hash: row for text_hash, row in self._vectors.items() if text_hash in used}
+                if len(self._vectors) - len(used) > len(self._vectors) * _UNUSED:
+                    self._vectors = self._vectors.only(used)
 
     @cached_property
     def _counting(self) -> tuple[CountTokens, int, str]:
@@ -815,7 +817,7 @@ class AutoContext:
         options = self.settings.chunking
         return (
             f"{options.sentences} sentences of {options.sentence_tokens} tokens, overlap {options.overlap}, "
-            f"at most {limit} tokens of {counter}"
+            f"at most {limit} tokens of {counter}, {passage_version()}"
         )
 
     def _chunk(self, document: Document) -> tuple[Chunk, ...]:
@@ -842,35 +844,40 @@ class AutoContext:
         """The encoder if a retriever uses it."""
         return self._found_encoder if "dense" in self.settings.retrievers else None
 
-    def _embed(self, texts: Sequence[tuple[bytes, str]], tell: Callable[[int], None], stop: Callable[[], bool]) -> bool:
-        """Get a vector of each text, from memory, the store, the cache, or the encoder; False if it was stopped."""
+    def _embed(self, entries: Sequence[Entry], tell: Callable[[int], None], stop: Callable[[], bool]) -> list[Entry]:
+        """Get a vector of each chunk, from memory, the store, the cache, or the encoder.
+
+        Return the entries that have all of theirs: fewer, if it was stopped.
+        """
         encoder = self._encoder
         if encoder is None:
-            return True
-        missing = {text_hash: text for text_hash, text in texts if text_hash not in self._vectors}
-        if missing and self._store is not None:
-            missing = self._without_known(missing, self._store.vectors(encoder.name, list(missing)))
-        if missing and self._cache is not None:
-            cached = self._cache.get(encoder.name, list(missing))
-            missing = self._without_known(missing, cached)
-        tell(len(texts) - len(missing))
+            return list(entries)
+        missing = {h: "" for entry in entries for h in entry.hashes if h not in self._vectors}
+        for known in (self._store.vectors if self._store else None, self._cache.get if self._cache else None):
+            if missing and known is not None:
+                wanted = list(missing)
+                for first in range(0, len(wanted), _LOAD_BATCH):
+                    self._vectors.add(known(encoder.name, wanted[first : first + _LOAD_BATCH]))
+                missing = {h: "" for h in missing if h not in self._vectors}
+        total = sum(len(entry.chunks) for entry in entries)
+        tell(total - len(missing))
+        for entry in entries:
+            if not missing.keys().isdisjoint(entry.hashes):
+                texts = zip(entry.hashes, entry.texts, strict=True)
+                missing.update((text_hash, text) for text_hash, text in texts if text_hash in missing)
         hashes = sorted(missing, key=lambda text_hash: len(missing[text_hash]))  # like lengths together: little padding
         for first in range(0, len(hashes), _ENCODE_BATCH):
             if stop():
-                return False
+                return [entry for entry in entries if all(text_hash in self._vectors for text_hash in entry.hashes)]
             batch = hashes[first : first + _ENCODE_BATCH]
             rows = dict(zip(batch, encoder.encode([missing[text_hash] for text_hash in batch]), strict=True))
-            self._vectors.update(rows)
+            self._vectors.add(rows)
             if self._store is not None:  # at once: what is made is never made again, whatever happens
                 self._store.add_vectors(encoder.name, rows)
             if self._cache is not None:
                 self._cache.put(encoder.name, rows)
-            tell(len(texts) - len(hashes) + first + len(batch))
-        return True
-
-    def _without_known(self, missing: Mapping[bytes, str], known: Mapping[bytes, Vectors]) -> dict[bytes, str]:
-        self._vectors.update(known)
-        return {text_hash: text for text_hash, text in missing.items() if text_hash not in known}
+            tell(total - len(hashes) + first + len(batch))
+        return list(entries)
 
     def _retriever(self, snapshot: Snapshot, name: str) -> Retriever:
         with self._building:
@@ -878,16 +885,28 @@ class AutoContext:
 
     def _corpus(self, snapshot: Snapshot, name: str) -> Corpus:
         encoder = self._encoder if name == "dense" else None
-        vectors: Vectors | None = None
+        vectors: Vectors | VectorRows | None = None
         if encoder is not None:
-            self._embed(list(zip(snapshot.hashes, snapshot.texts, strict=True)), lambda _done: None, lambda: False)
-            rows = [self._vectors[text_hash] for text_hash in snapshot.hashes]
-            vectors = np.stack(rows) if rows else encoder.encode([])
-        return Corpus(snapshot.chunks, self.settings, encoder, vectors, snapshot.texts, snapshot.languages)
+            self._embed(list(snapshot.entries.values()), lambda _done: None, lambda: False)
+            places = self._vectors.places(snapshot.hashes)
+            vectors = VectorRows(self._vectors, places) if len(places) else encoder.encode([])
+        return Corpus(
+            snapshot.chunks,
+            self.settings,
+            encoder,
+            vectors,
+            [entry.words for entry in snapshot.entries.values()],
+            self._vocabulary,
+            snapshot.languages,
+            snapshot.neighbours,
+        )
 
     def _bm25(self, snapshot: Snapshot) -> PassageIndex:
         """Return the words' statistics, which the verdict needs even where BM25 is not a retriever in use."""
-        return self._retriever(snapshot, "bm25").index  # type: ignore[attr-defined, no-any-return]
+        index: PassageIndex = self._retriever(snapshot, "bm25").index  # type: ignore[attr-defined]
+        if index.postings.unused > _UNUSED_WORDS:
+            self._vocabulary = Vocabulary()  # the next index begins without the words of documents that are gone
+        return index
 
     def _judge(self, snapshot: Snapshot, question: str, found: Sequence[Evidence]) -> Support:
         words = self._bm25(snapshot)
@@ -909,7 +928,7 @@ class AutoContext:
             trust=trust,
         )
 
-    def _search(self, snapshot: Snapshot, question: str, num_results: int) -> list[Evidence]:
+    def _search(self, snapshot: Snapshot, question: str, num_results: int, limit: int | None = None) -> list[Evidence]:
         if num_results < 1:
             raise SettingsError(f"num_results must be 1 or more, not {num_results}.")
         if not snapshot.chunks or not question.strip():
@@ -924,6 +943,7 @@ class AutoContext:
             weights={name: self.settings.weights.get(name) or 1.0 for name in names},  # 0: BM25 stands in
             trust={retriever.name: retriever.trust(question) for retriever in used},
             depth=depth,
+            limit=limit,
         )
 
 
@@ -934,10 +954,6 @@ def _checked(settings: Settings) -> Settings:
         raise SettingsError(f"There is no retriever {unknown[0]!r}; choose from {', '.join(retrievers.available())}.")
     find_template(settings.template)  # a mistake in it is told now
     return settings
-
-
-def _kept(entry: Entry, original: bytes | None = None) -> Kept:
-    return Kept(entry.document, entry.chunks, entry.hashes, original)
 
 
 def _tell_nobody(_what: str, _done: int, _total: int) -> None:

@@ -99,6 +99,7 @@ def fuse(
     weights: Mapping[str, float],
     trust: Mapping[str, float],
     depth: int,
+    limit: int | None = None,
 ) -> list[Evidence]:
     """Fuse the retrievers' hits into evidence, best first.
 
@@ -112,11 +113,14 @@ def fuse(
         By retriever, 0 to 1: how far it can judge this question. It scales the weight, down to a thousandth.
     depth
         How many hits each retriever was asked for: one that returned fewer has no others to give.
+    limit
+        How many to return; None for all.
 
     Returns
     -------
     list[Evidence]
-        Every returned chunk once. The contributions of each add up to its score; ties are in chunk order.
+        Every returned chunk once, or the first `limit`. The contributions of each add up to its score; ties are in
+        chunk order.
     """
     if len(rankings) == 1:  # one retriever alone gives its own ranking
         trust = {}
@@ -136,21 +140,13 @@ def fuse(
         }
     else:
         shares = _union_shares({name: rankings[name] for name in effective})
-    hits: dict[int, dict[str, Hit]] = {}
-    for name in effective:
-        for hit in rankings[name]:
-            hits.setdefault(hit.chunk, {})[name] = hit
-    return [
-        Evidence(
-            chunk=chunks[number],
-            score=score,
-            hits=hits[number],
-            contributions=tuple(
-                Contribution(name, effective[name], shares[name].get(number, 0.0)) for name in hits[number]
-            ),
-        )
-        for number, score in _totals(shares)
-    ]
+    by_chunk = {name: {hit.chunk: hit for hit in rankings[name]} for name in effective}
+    found: list[Evidence] = []
+    for number, score in _totals(shares)[:limit]:
+        hits = {name: of_name[number] for name, of_name in by_chunk.items() if number in of_name}
+        contributions = tuple(Contribution(name, effective[name], shares[name].get(number, 0.0)) for name in hits)
+        found.append(Evidence(chunks[number], score, hits, contributions))
+    return found
 
 
 def _score_shares(ranking: Sequence[Hit], depth: int, weight: float) -> dict[int, float]:

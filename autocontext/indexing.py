@@ -147,6 +147,7 @@ def read_file(
         if encoding is None and remembered and document.encoding is not None and document.encoding.source == "guess":
             document = loaders.load(name, data, remembered, reading)  # a new version of a file that was told once
         entry = Entry(document, cut(document))
+        _ = entry.hashes, entry.words  # here, on a thread that reads, rather than where the others wait for it
     except LoadStoppedError:
         return Outcome(not_taken(name, "skipped", STOPPED, before))
     except KindError as error:

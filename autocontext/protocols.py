@@ -66,12 +66,16 @@ class Kept:
         The hash of each chunk's embedded text: what its vector is kept under.
     original
         The bytes of the file, where they are kept too; a store's `load` leaves them out.
+    language, words
+        The document's language, and its `WordCounts` as bytes; empty where they are to be found anew.
     """
 
     document: Document
     chunks: tuple[Chunk, ...]
     hashes: tuple[bytes, ...]
     original: bytes | None = None
+    language: str = ""
+    words: bytes = b""
 
 
 class Store(Protocol):

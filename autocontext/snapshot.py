@@ -4,27 +4,50 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
-from autocontext.chunking import index_text
+from autocontext.chunking import document_title, index_text
 from autocontext.datatypes import Chunk, Document
-from autocontext.protocols import Retriever
-from autocontext.stemming import detect_language
+from autocontext.protocols import Kept, Retriever
+from autocontext.retrievers.base import Neighbours
+from autocontext.stemming import detect_language, index_terms
+from autocontext.words import WordCounts, count_words
 
 
-@dataclass(frozen=True)
+@dataclass
 class Entry:
-    """One document of the collection."""
+    """One document of the collection; what is asked of it is found once.
+
+    Attributes
+    ----------
+    chunks
+        Numbered as in the last snapshot that it was part of.
+    """
 
     document: Document
-    chunks: tuple[Chunk, ...]  # numbered from 0 within the document, or all 0
+    chunks: tuple[Chunk, ...]
 
-    @cached_property
-    def texts(self) -> tuple[str, ...]:
-        """What each chunk is indexed by and embedded from."""
-        return tuple(index_text(self.document, chunk) for chunk in self.chunks)
+    @staticmethod
+    def of_kept(kept: Kept) -> Entry:
+        """Return the entry of a document in a store, with what the store knows of it."""
+        entry = Entry(kept.document, kept.chunks)
+        entry.__dict__["hashes"] = kept.hashes
+        counted = WordCounts.from_bytes(kept.words, len(kept.chunks)) if kept.words else None
+        if counted is not None:
+            entry.__dict__["language"], entry.__dict__["words"] = kept.language, counted
+        return entry
+
+    def kept(self, original: bytes | None = None) -> Kept:
+        """Return it as a store keeps it."""
+        return Kept(self.document, self.chunks, self.hashes, original, self.language, self.words.to_bytes())
+
+    @property
+    def texts(self) -> list[str]:
+        """What each chunk is indexed by and embedded from; made anew each time, since it is as long as the document."""
+        title = document_title(self.document)
+        return [index_text(self.document, chunk, title) for chunk in self.chunks]
 
     @cached_property
     def hashes(self) -> tuple[bytes, ...]:
@@ -35,6 +58,20 @@ class Entry:
     def language(self) -> str:
         """ISO 639 code of the document's language; "" where it has no letters."""
         return detect_language(self.document.text)
+
+    @cached_property
+    def words(self) -> WordCounts:
+        """The index terms of each of these texts."""
+        return count_words(index_terms(text, self.language) for text in self.texts)
+
+    def numbered(self, first: int) -> tuple[Chunk, ...]:
+        """Return the chunks with the numbers from `first` on."""
+        if self.chunks and (self.chunks[0].number, self.chunks[-1].number) != (first, first + len(self.chunks) - 1):
+            self.chunks = tuple(
+                Chunk(first + n, c.document, c.text, c.start, c.end, c.line, c.page, c.heading, c.section)
+                for n, c in enumerate(self.chunks)
+            )
+        return self.chunks
 
 
 class Snapshot:
@@ -52,13 +89,15 @@ class Snapshot:
     @cached_property
     def chunks(self) -> tuple[Chunk, ...]:
         """All chunks, numbered from 0."""
-        listed = (chunk for entry in self.entries.values() for chunk in entry.chunks)
-        return tuple(replace(chunk, number=number) for number, chunk in enumerate(listed))
+        listed: list[Chunk] = []
+        for entry in self.entries.values():
+            listed += entry.numbered(len(listed))
+        return tuple(listed)
 
     @cached_property
-    def texts(self) -> list[str]:
-        """What each chunk is indexed by, in the chunks' order."""
-        return [text for entry in self.entries.values() for text in entry.texts]
+    def neighbours(self) -> Neighbours:
+        """Which chunks stand close to each other."""
+        return Neighbours(self.chunks)
 
     @cached_property
     def languages(self) -> Mapping[str, str]:
@@ -67,7 +106,7 @@ class Snapshot:
 
     @cached_property
     def hashes(self) -> list[bytes]:
-        """The hash of each of these texts, in the chunks' order."""
+        """The hash of each chunk's indexed text, in the chunks' order."""
         return [text_hash for entry in self.entries.values() for text_hash in entry.hashes]
 
     def retriever(self, name: str, build: Callable[[], Retriever]) -> Retriever:

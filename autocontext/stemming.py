@@ -28,17 +28,17 @@ _STEMMERS = {
     "sr": "serbian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
 }  # fmt: skip
 _WITHOUT_STEMMER = ("bg", "bn", "he", "ja", "ko", "ml", "mr", "sw", "te", "th", "tl", "uk", "ur", "vi", "zh")
-_LANGUAGE_SAMPLE = 2000  # characters of a document that tell its language
+_LANGUAGE_SAMPLE = 1000  # bytes of a document that tell its language, as well as more of them do
 _HAS_DIGIT = re.compile(r"\d")
 _lock = threading.Lock()
 
 
 def detect_language(text: str) -> str:
-    """Return the ISO 639 code of the language that `text` seems to be in, from its first 2,000 characters.
+    """Return the ISO 639 code of the language that `text` seems to be in, from its beginning.
 
     By py3langid (Lui and Baldwin, "langid.py", ACL 2012), among the languages that matter here. "" for no letters.
     """
-    sample = text[:_LANGUAGE_SAMPLE]
+    sample = text[:_LANGUAGE_SAMPLE].encode("utf-8", "ignore")[:_LANGUAGE_SAMPLE].decode("utf-8", "ignore")
     if not any(map(str.isalpha, sample)):
         return ""
     return _identify()(sample)
@@ -99,11 +99,15 @@ def _pairs(syllables: Sequence[str]) -> list[str]:
 
 def _stems(tokens: Sequence[str], language: str) -> list[str]:
     name = _STEMMERS.get(language)
-    if name is None:
-        return list(tokens)
+    return list(tokens) if name is None else [_stem(token, name) for token in tokens]
+
+
+@lru_cache(maxsize=1 << 17)
+def _stem(token: str, name: str) -> str:
+    if _HAS_DIGIT.search(token):
+        return token
     with _lock:  # a stemmer must not be used by two threads at once
-        stems = _stemmer(name).stemWords(list(tokens))
-    return [token if _HAS_DIGIT.search(token) else stem or token for token, stem in zip(tokens, stems, strict=True)]
+        return _stemmer(name).stemWord(token) or token
 
 
 @cache

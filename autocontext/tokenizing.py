@@ -59,7 +59,7 @@ def word_spans(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     """
     for match in _WORD.finditer(text):
         word, start = match.group(), match.start()
-        if not _IS_UNSPACED.match(word):
+        if word.isascii() or not _IS_UNSPACED.match(word):
             yield start, match.end(), _word_tokens(word)
         elif len(word) == 1:
             yield start, start + 1, (fold(word),)
@@ -97,7 +97,15 @@ def tokenize(text: str) -> list[str]:
     ['量子', '子计', '计算']
     """
     composed = text if text.isascii() else unicodedata.normalize("NFKC", text)  # else Hangul and kana may fall apart
-    return [token for _, _, tokens in word_spans(composed) for token in tokens]
+    tokens: list[str] = []
+    for word in _WORD.findall(composed):  # as `word_spans`, without the places
+        if word.isascii() or not _IS_UNSPACED.match(word):
+            tokens += _word_tokens(word)
+        elif len(word) == 1:
+            tokens.append(fold(word))
+        else:
+            tokens += [_fold_pair(word[i : i + 2]) for i in range(len(word) - 1)]
+    return tokens
 
 
 @lru_cache(maxsize=1)

@@ -34,7 +34,7 @@ HEAVY = (
 LAYERS = [
     {"errors", "datatypes", "function_words", "records", "naming"},
     {"settings", "protocols", "tokenizing", "sentences", "templates", "llm_errors", "allowed", "model_table"},
-    {"facts", "stemming", "duplicates", "questions", "settings_explained"},
+    {"facts", "stemming", "duplicates", "words", "vector_pool", "piece_counting", "questions", "settings_explained"},
     {
         "citations",
         "conversation",
@@ -51,11 +51,10 @@ LAYERS = [
         "stores",
         "folders",
         "reading",
-        "versions",
-        "metrics",
         "settings_file",
+        "metrics",
     },
-    {"budget"},
+    {"budget", "versions"},
     {"answer", "snapshot", "suggesting"},
     {"indexing"},
     {"engine", "transcript"},

@@ -121,3 +121,9 @@ def test_many_threads_may_encode_at_once():
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+@pytest.mark.parametrize("name", ["", "a/b/c", "bad name!", "a/../b", "x" * 200])
+def test_what_is_no_name_of_a_model_is_a_sentence(name):
+    with pytest.raises(EncoderError, match="is no name of an embedding model: a name has letters"):
+        find_model(EncoderOptions(model=name, allow_download=False))

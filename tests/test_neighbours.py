@@ -18,12 +18,15 @@ def laid_out(*places):
 
 
 def pairs(chunks, rows=None):
-    rows = np.arange(len(chunks)) if rows is None else np.asarray(rows)
-    return sorted(
-        (int(rows[i]), int(j))
-        for which, near in Neighbours(chunks).of(rows)
-        for i, j in zip(np.flatnonzero(which), near, strict=True)
-    )
+    """Return who gets something of whom: found by looking at all chunks, and again by looking at one alone."""
+    neighbours, found = Neighbours(chunks), []
+    for row in range(len(chunks)) if rows is None else rows:
+        one = np.zeros(len(chunks), np.float32)
+        one[row] = 1
+        of_all = neighbours.sums(one).tolist()
+        assert neighbours.sums_of(np.array([row]), np.ones(1, np.float32)).tolist() == of_all
+        found += [(row, number) for number, value in enumerate(of_all) if value]
+    return sorted(found)
 
 
 def plain_pairs(chunks):

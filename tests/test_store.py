@@ -231,15 +231,38 @@ def test_another_programs_database_is_refused_and_left_alone(path):
     other.close()
 
 
-@pytest.mark.parametrize(("version", "cure"), [(3, "update AutoContext"), (1, "index the files again")])
+@pytest.mark.parametrize(("version", "cure"), [(4, "update AutoContext"), (1, "index the files again")])
 def test_a_collection_of_another_version_is_refused_and_left_alone(kept, path, version, cure):
     file = sqlite3.connect(path)
     file.execute(f"pragma user_version = {version}")
     file.close()
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=rf"\(schema {version}, this one reads 2\): {cure}\. It was left as it is\."):
+    with pytest.raises(StoreError, match=rf"\(schema {version}, this one reads 3\): {cure}\. It was left as it is\."):
         SQLiteStore(path)
     assert path.read_bytes() == before
+
+
+def test_a_collection_from_before_words_were_kept_is_taken_over(kept, path, open_context, make_context):
+    file = sqlite3.connect(path)
+    file.executescript("drop table words; pragma user_version = 2;")
+    file.close()
+    ac, encoder = open_context()
+    before = found(ac)
+    assert before == found(make_context(dict(FILES), chunking=BY_SENTENCES)) != []
+    assert encoder.texts_encoded == 1  # the question
+    ac.close()
+    file = sqlite3.connect(path)
+    assert file.execute("select count(*) from words").fetchone() == (2,)
+    file.close()
+
+
+@pytest.mark.parametrize("damage", ["x''", "zeroblob(40)", "substr(counts, 1, length(counts) - 1)"])
+def test_kept_words_that_are_damaged_are_counted_anew(kept, path, open_context, make_context, damage):
+    file = sqlite3.connect(path)
+    file.execute(f"update words set counts = {damage}")
+    file.commit()
+    file.close()
+    assert found(open_context()[0]) == found(make_context(dict(FILES), chunking=BY_SENTENCES)) != []
 
 
 # --- a crash ---

@@ -161,7 +161,7 @@ def test_a_full_disk_ends_the_batch_and_keeps_what_was_there(tmp_path):
         pytest.skip("this user may not make a file system")
     try:
         files = [(f"n{n}.txt", os.urandom(30_000).hex().encode()) for n in range(30)]
-        larger = ["mount", "-o", "remount,size=8m", place]
+        larger = ["mount", "-o", "remount,size=16m", place]
         check_full_disk(place / "notes.db", files, lambda: subprocess.run(larger, check=True))
     finally:
         subprocess.run(["umount", place], check=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from autocontext.commands.common import Parents, open_folder, progress, put, put_json, tell
@@ -79,7 +79,7 @@ def _pair(text: str) -> tuple[float, float]:
     return k1, b
 
 
-def _run(parsed: argparse.Namespace, choices_of: Any) -> int:
+def _run(parsed: argparse.Namespace, choices_of: Callable[[Settings], Sequence[Choice]]) -> int:
     choices_of(Settings())  # a value that cannot work is told before the folder is read
     ac = open_folder(parsed)
     choices = with_present(ac.settings, choices_of(ac.settings))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,9 +12,13 @@ from numpy.typing import NDArray
 from autocontext.datatypes import Chunk, Hit
 from autocontext.protocols import Encoder, Vectors
 from autocontext.settings import Settings
+from autocontext.stemming import index_terms
+from autocontext.vector_pool import VectorRows
+from autocontext.words import Postings, Vocabulary, WordCounts, count_words
 
 _REACH = 600  # characters around a chunk, about a hundred words, that still speak of the same thing
 _MOST_NEIGHBOURS = 4  # on either side
+_FEW = 20  # of so many chunks less than one: looking at these alone is quicker than at all
 
 
 class Neighbours:
@@ -29,30 +33,44 @@ class Neighbours:
         ends = np.fromiter((chunk.end for chunk in chunks), np.int64, len(chunks))
         numbers: dict[str, int] = {}
         owners = np.fromiter((numbers.setdefault(chunk.document, len(numbers)) for chunk in chunks), np.int64)
-        self._near = [
-            np.append((owners[n:] == owners[:-n]) & (starts[n:] - ends[:-n] < _REACH), np.zeros(n, bool))
+        near = [
+            (owners[n:] == owners[:-n]) & (starts[n:] - ends[:-n] < _REACH)
             for n in range(1, min(_MOST_NEIGHBOURS, len(chunks) - 1) + 1)
-        ]  # [n - 1][i]: whether chunks i and i + n are neighbours
+        ]  # [n - 1][i]: whether chunks i and i + n are neighbours; if they are, so are those between
+        self._near = [mask.astype(np.float32) for mask in near]
+        self._before, self._after = np.zeros(len(chunks), np.int64), np.zeros(len(chunks), np.int64)
+        for distance, mask in enumerate(near, start=1):
+            self._after[:-distance] += mask
+            self._before[distance:] += mask
 
-    def of(self, rows: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.intp]]]:
-        """Yield, for each distance and side: which of `rows` have a neighbour there, and the numbers of these."""
+    def sums(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the sum over each chunk's neighbours, without its own value; shape (n_chunks,)."""
+        total, part = np.zeros_like(values), np.empty_like(values)
         for distance, near in enumerate(self._near, start=1):
-            after = near[rows]
-            yield after, rows[after] + distance
-            before = rows >= distance
-            before[before] = near[rows[before] - distance]
-            yield before, rows[before] - distance
+            shares = part[distance:]
+            total[:-distance] += np.multiply(values[distance:], near, out=shares)
+            total[distance:] += np.multiply(values[:-distance], near, out=shares)
+        return total
 
-    def mean(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
+    def sums_of(self, rows: NDArray[np.integer], values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the same where only the chunks `rows` have values, each once; shape (n_chunks,)."""
+        total = np.zeros(len(self._after), np.float32)
+        if len(rows) * _FEW > len(total):
+            total[rows] = values
+            return self.sums(total)
+        before = self._before[rows]
+        lengths = before + self._after[rows] + 1
+        ends = np.cumsum(lengths)
+        near = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths - rows + before, lengths)
+        np.add.at(total, near, np.repeat(values, lengths))
+        total[rows] -= values
+        return total
+
+    def mean(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the mean over each chunk and its neighbours, shape (n_chunks,)."""
-        total, count = scores.copy(), np.ones(len(scores), scores.dtype)
-        for distance, near in enumerate(self._near, start=1):
-            rows = np.flatnonzero(near)
-            total[rows] += scores[rows + distance]
-            total[rows + distance] += scores[rows]
-            count[rows] += 1
-            count[rows + distance] += 1
-        return total / count
+        means: NDArray[np.float32] = self.sums(scores) + scores
+        means /= self._before + self._after + 1
+        return means
 
 
 @dataclass(frozen=True)
@@ -63,23 +81,38 @@ class Corpus:
     ----------
     vectors
         Shape (len(chunks), dim), one row a chunk, each of length 1; None without an encoder.
-    texts
-        What is indexed of each chunk: its text, title and headings; None for the text alone.
+    words
+        What is indexed of each document, in the chunks' order; None for the words of the chunks' text alone.
+    vocabulary
+        Numbers of words that are known from an earlier state of the collection.
     languages
         Of the documents, by name: ISO 639 codes, "" where unknown.
+    known_neighbours
+        Of these chunks, if they were found before.
     """
 
     chunks: Sequence[Chunk]
     settings: Settings
     encoder: Encoder | None = None
-    vectors: Vectors | None = None
-    texts: Sequence[str] | None = None
+    vectors: Vectors | VectorRows | None = None
+    words: Sequence[WordCounts] | None = None
+    vocabulary: Vocabulary | None = None
     languages: Mapping[str, str] = field(default_factory=dict)
+    known_neighbours: Neighbours | None = None
 
     @cached_property
     def neighbours(self) -> Neighbours:
         """Which chunks stand close to each other."""
-        return Neighbours(self.chunks)
+        return self.known_neighbours or Neighbours(self.chunks)
+
+    @cached_property
+    def postings(self) -> Postings:
+        """Which chunks hold which index terms."""
+        words = self.words
+        if words is None:
+            terms = (index_terms(chunk.text, self.languages.get(chunk.document, "")) for chunk in self.chunks)
+            words = [count_words(terms)]
+        return Postings(words, self.vocabulary)
 
 
 def best_first(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:

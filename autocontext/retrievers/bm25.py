@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from array import array
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +16,14 @@ from rank_bm25 import BM25Okapi
 
 from autocontext.datatypes import Hit
 from autocontext.retrievers.base import Corpus, best_first, top_hits
-from autocontext.stemming import index_terms, question_terms
+from autocontext.stemming import question_terms
 from autocontext.tokenizing import content_words, tokenize
+from autocontext.words import Postings, count_words
 
 _NEIGHBOUR_WEIGHT = 0.4
 _BACKGROUND = 50
 _FULL_SHARE = 0.35
+_TINY = 1e-9  # added to a frequency where a length adds nothing: 0 / 0 otherwise
 _HIRAGANA = re.compile("[\u3041-\u309f]")
 
 
@@ -50,33 +51,27 @@ class BM25Index(BM25Okapi):  # type: ignore[misc]  # rank_bm25 has no types
     """
 
     def __init__(self, tokenized_corpus: Sequence[Sequence[str]], k1: float = 1.5, b: float = 0.75) -> None:
-        self._postings: dict[str, tuple[array[int], array[int]]] = {}
-        if tokenized_corpus:
-            super().__init__(tokenized_corpus, k1=k1, b=b)
-        else:  # rank_bm25 divides by the number of chunks
-            self.k1, self.b, self.corpus_size, self.avgdl = k1, b, 0, 0.0
-            self.doc_len: list[int] = []
-            self.idf: dict[str, float] = {}
-        lengths = np.asarray(self.doc_len, dtype=np.float64)
-        relative = lengths / self.avgdl if self.avgdl else np.zeros_like(lengths)
-        self._length_norm = self.k1 * (1 - self.b + self.b * relative)
+        super().__init__(tokenized_corpus, k1=k1, b=b)
+        self._length_norm = self._normed(self.postings.lengths)
 
     def _initialize(self, corpus: Sequence[Sequence[str]]) -> dict[str, int]:
         """Collect the same statistics as the parent, as postings in place of a dict a chunk."""
-        total = 0
-        for chunk, tokens in enumerate(corpus):
-            self.doc_len.append(len(tokens))
-            total += len(tokens)
-            for token, frequency in Counter(tokens).items():
-                chunks, frequencies = self._postings.setdefault(token, (array("l"), array("l")))
-                chunks.append(chunk)
-                frequencies.append(frequency)
-        self.corpus_size = len(corpus)
-        self.avgdl = total / self.corpus_size
-        return {token: len(chunks) for token, (chunks, _) in self._postings.items()}
+        self._take(Postings([count_words(corpus)]))
+        return {}
 
-    def _calc_idf(self, nd: dict[str, int]) -> None:
-        self.idf = {token: self.idf_of(n) for token, n in nd.items()}
+    def _take(self, postings: Postings) -> None:
+        self.postings = postings
+        self.corpus_size = len(postings.lengths)
+        self.doc_len = postings.lengths.tolist()
+        self.avgdl = float(postings.lengths.mean()) if self.corpus_size else 0.0
+
+    def _calc_idf(self, nd: dict[str, int]) -> None:  # noqa: ARG002  it is the parent's
+        self.idf = _Weights(self)
+
+    def _normed(self, lengths: NDArray[np.integer] | NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return what a chunk's length adds to the frequency of each word in it."""
+        relative = lengths / lengths.mean() if lengths.any() else lengths
+        return np.asarray(self.k1 * (1 - self.b + self.b * relative), dtype=np.float64)
 
     def idf_of(self, n: int) -> float:
         """Return the inverse document frequency of a word that is in `n` chunks; always above 0."""
@@ -84,7 +79,7 @@ class BM25Index(BM25Okapi):  # type: ignore[misc]  # rank_bm25 has no types
 
     def document_frequency(self, token: str) -> int:
         """Return how many chunks hold `token`."""
-        return len(self._postings[token][0]) if token in self._postings else 0
+        return self.postings.frequency(token)
 
     def get_scores(self, query: Sequence[str]) -> NDArray[np.float64]:
         """Return the score of every chunk, shape (n_chunks,); 0 where no word of the question is in it.
@@ -93,21 +88,17 @@ class BM25Index(BM25Okapi):  # type: ignore[misc]  # rank_bm25 has no types
         """
         scores = np.zeros(self.corpus_size, dtype=np.float64)
         for token, times in Counter(query).items():
-            rows, frequencies = self.postings(token)
+            rows, frequencies = self.postings.of(token)
             scores[rows] += times * self._weigh(token, frequencies, self._length_norm[rows])
         return scores
 
-    def postings(self, token: str) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Return the chunks that hold `token`, ascending, and how often each does."""
-        rows, frequencies = self._postings.get(token, ((), ()))
-        return np.asarray(rows, dtype=np.intp), np.asarray(frequencies, dtype=np.float64)
-
     def _weigh(
-        self, token: str, frequencies: NDArray[np.float64], length_norm: NDArray[np.float64]
+        self, token: str, frequencies: NDArray[np.number], length_norm: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         whole = frequencies + length_norm  # 0 where k1 is 0 or an empty chunk has b of 1
         shares = np.divide(frequencies, whole, out=np.zeros_like(whole), where=frequencies > 0)
-        return self.idf.get(token, 0.0) * (self.k1 + 1) * shares
+        weighed: NDArray[np.float64] = self.idf_of(self.document_frequency(token)) * (self.k1 + 1) * shares
+        return weighed
 
     def get_batch_scores(self, query: Sequence[str], doc_ids: Sequence[int]) -> list[float]:
         """Return the scores of some chunks, in the order of `doc_ids`."""
@@ -117,6 +108,25 @@ class BM25Index(BM25Okapi):  # type: ignore[misc]  # rank_bm25 has no types
         """Return ``(score, chunk)`` of the `n` best chunks, best first; those that share no word are left out."""
         scores = self.get_scores(query)
         return [(float(scores[chunk]), int(chunk)) for chunk in best_first(scores, n)]
+
+
+class _Weights(Mapping[str, float]):
+    """The inverse document frequency of each word, as rank_bm25 has it, found when it is asked for."""
+
+    def __init__(self, index: BM25Index) -> None:
+        self._index = index
+
+    def __getitem__(self, token: str) -> float:
+        frequency = self._index.document_frequency(token)
+        if not frequency:
+            raise KeyError(token)
+        return self._index.idf_of(frequency)
+
+    def __iter__(self) -> Iterator[str]:
+        return (token for token in self._index.postings.numbers if self._index.document_frequency(token))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 class PassageIndex(BM25Index):
@@ -129,27 +139,26 @@ class PassageIndex(BM25Index):
     def __init__(self, corpus: Corpus) -> None:
         options = corpus.settings.bm25
         self._neighbours = corpus.neighbours
-        self._last: tuple[str, NDArray[np.float64]] = ("", np.zeros(len(corpus.chunks)))
+        self._last: tuple[str, NDArray[np.float32]] = ("", np.zeros(len(corpus.chunks), np.float32))
         self.languages = tuple(dict.fromkeys(corpus.languages.values()))
-        texts = corpus.texts if corpus.texts is not None else [chunk.text for chunk in corpus.chunks]
-        terms = [
-            index_terms(text, corpus.languages.get(chunk.document, ""))
-            for chunk, text in zip(corpus.chunks, texts, strict=True)
-        ]
-        super().__init__(terms, k1=options.k1, b=options.b)
-        lengths = self._with_neighbours(np.arange(self.corpus_size), np.asarray(self.doc_len, dtype=np.float64))
-        relative = lengths / lengths.mean() if lengths.any() else lengths
-        self._length_norm = self.k1 * (1 - self.b + self.b * relative)
+        super().__init__(corpus, k1=options.k1, b=options.b)  # type: ignore[arg-type]  # it gets to _initialize
+        lengths = self.postings.lengths.astype(np.float32)
+        normed = self._normed(lengths + _NEIGHBOUR_WEIGHT * self._neighbours.sums(lengths))
+        self._norm = np.maximum(normed, _TINY).astype(np.float32)
 
-    def question_scores(self, question: str) -> NDArray[np.float64]:
+    def _initialize(self, corpus: Corpus) -> dict[str, int]:  # type: ignore[override]
+        self._take(corpus.postings)
+        return {}
+
+    def question_scores(self, question: str) -> NDArray[np.float32]:
         """Return the score of every chunk by the question's content words; 0 for chunks that hold none themselves."""
         asked, scores = self._last  # read once: several threads may ask
         if question == asked:
             return scores
-        scores = np.zeros(self.corpus_size, dtype=np.float64)
+        scores = np.zeros(self.corpus_size, dtype=np.float32)
         holds = np.zeros(self.corpus_size, dtype=bool)
         for terms in self._terms(question):
-            of_word = [self._term_scores(term, holds) for term in terms if term in self.idf]
+            of_word = [self._term_scores(term, holds) for term in terms if self.document_frequency(term)]
             if of_word:  # a word counts once, in the form that weighs most
                 scores += np.maximum.reduce(of_word)
         scores *= holds
@@ -192,17 +201,15 @@ class PassageIndex(BM25Index):
         """Return how many chunks hold a word, given the terms that it may be indexed by."""
         return max((self.document_frequency(term) for term in terms), default=0)
 
-    def _term_scores(self, term: str, holds: NDArray[np.bool_]) -> NDArray[np.float64]:
-        rows, frequencies = self.postings(term)
+    def _term_scores(self, term: str, holds: NDArray[np.bool_]) -> NDArray[np.float32]:
+        rows, counts = self.postings.of(term)
         holds[rows] = True
-        return self._weigh(term, self._with_neighbours(rows, frequencies), self._length_norm)
-
-    def _with_neighbours(self, rows: NDArray[np.intp], values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return a value for every chunk: its own, and a share of its neighbours'."""
-        whole = np.zeros(self.corpus_size, dtype=np.float64)
-        whole[rows] = values
-        for which, near in self._neighbours.of(rows):
-            whole[near] += _NEIGHBOUR_WEIGHT * values[which]
+        own = counts.astype(np.float32)
+        whole = self._neighbours.sums_of(rows, own)
+        whole *= np.float32(_NEIGHBOUR_WEIGHT)
+        whole[rows] += own
+        whole /= whole + self._norm
+        whole *= np.float32(self.idf_of(len(rows)) * (self.k1 + 1))
         return whole
 
 

@@ -10,6 +10,7 @@ from autocontext.datatypes import Hit
 from autocontext.errors import EncoderError
 from autocontext.protocols import Encoder, ReadingEncoder, Vectors
 from autocontext.retrievers.base import Corpus, Neighbours, top_hits
+from autocontext.vector_pool import VectorRows
 
 _NEIGHBOUR_WEIGHT = 0.3
 _READ_SAMPLE = 64  # chunks that tell how well the encoder reads the collection
@@ -24,7 +25,9 @@ class DenseRetriever:
 
     name = "dense"
 
-    def __init__(self, encoder: Encoder, vectors: Vectors, neighbours: Neighbours, readable: float = 1.0) -> None:
+    def __init__(
+        self, encoder: Encoder, vectors: Vectors | VectorRows, neighbours: Neighbours, readable: float = 1.0
+    ) -> None:
         self._encoder = encoder
         self._vectors = vectors
         self._neighbours = neighbours
@@ -37,7 +40,8 @@ class DenseRetriever:
         if not len(self._vectors) or not query.strip():
             return []
         cosines = self._vectors @ self._vector(query)
-        cosines = (1 - _NEIGHBOUR_WEIGHT) * cosines + _NEIGHBOUR_WEIGHT * self._neighbours.mean(cosines)
+        mean = self._neighbours.mean(cosines)
+        cosines = np.float32(1 - _NEIGHBOUR_WEIGHT) * cosines + np.float32(_NEIGHBOUR_WEIGHT) * mean
         return top_hits(self.name, cosines.round(6), k)  # equal texts differ in the last bit, by their row
 
     def closeness(self, query: str, chunks: Mapping[int, Sequence[str]]) -> list[float]:

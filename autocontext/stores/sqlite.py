@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from autocontext.datatypes import Chunk, Document
 from autocontext.errors import StoreError
@@ -21,7 +21,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 APPLICATION_ID = 0x41435458  # "ACTX": what `file` and we know a collection by
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 BUSY_SECONDS = 10.0
 SCHEMA = """
 create table meta (key text primary key, value text not null) without rowid;
@@ -35,6 +35,10 @@ create table chunks (
     primary key (document, ordinal)
 ) without rowid;
 create index chunks_by_text on chunks (text_hash);
+create table words (
+    document integer primary key references documents (id) on delete cascade, language text not null,
+    counts blob not null
+);
 create table models (id integer primary key, name text not null unique, dim integer not null);
 create table vectors (
     model integer not null references models (id), text_hash blob not null, vector blob not null,
@@ -44,6 +48,7 @@ create table vectors (
 _BATCH = 500  # well below SQLite's limit of bound values
 _IN_DOCUMENT_ROW = frozenset({"name", "content_hash", "text"})
 _IN_CHUNK_ROW = frozenset({"number", "document", "text", "start", "end"})
+_IN_CHUNK = {"line": int, "page": int, "heading": str, "section": str}
 _CURES = {
     sqlite3.SQLITE_BUSY: "Another program is writing to it. Try again when that one is done, or close it.",
     sqlite3.SQLITE_LOCKED: "Another program is writing to it. Try again when that one is done, or close it.",
@@ -133,7 +138,13 @@ class SQLiteStore:
             old = {"meta", "documents", "chunks", "vectors"} <= tables
             what = "a collection of an older version; index the files again" if old else "no collection of AutoContext"
             raise StoreError(f"{self.path} is {what}. It was left as it is.")
-        if version != SCHEMA_VERSION:
+        if version == 2:  # it had no words
+            with self._connection:
+                self._connection.execute("begin immediate")
+                if not self._connection.execute("select 1 from sqlite_master where name = 'words'").fetchone():
+                    self._connection.execute(next(part for part in SCHEMA.split(";\n") if "table words" in part))
+                    self._connection.execute(f"pragma user_version = {SCHEMA_VERSION}")
+        elif version != SCHEMA_VERSION:
             cure = "update AutoContext" if version > SCHEMA_VERSION else "index the files again"
             age = "a newer" if version > SCHEMA_VERSION else "an older"
             raise StoreError(
@@ -155,19 +166,25 @@ class SQLiteStore:
             ):
                 places.setdefault(id_, []).append(tuple(place))
             return [
-                self._kept(Document(name, text, content_hash, **_fields(Document, extra)), places.get(id_, []))
-                for id_, name, content_hash, text, extra in self._connection.execute(
-                    "select id, name, content_hash, text, extra from documents order by id"
+                self._kept(
+                    Document(name, text, content_hash, **_fields(Document, extra)),
+                    places.get(id_, []),
+                    language or "",
+                    counts or b"",
+                )
+                for id_, name, content_hash, text, extra, language, counts in self._connection.execute(
+                    "select id, name, content_hash, text, extra, language, counts from documents "
+                    "left join words on words.document = documents.id order by id"
                 )
             ]
 
     @staticmethod
-    def _kept(document: Document, places: Sequence[tuple[Any, ...]]) -> Kept:
+    def _kept(document: Document, places: Sequence[tuple[Any, ...]], language: str, words: bytes) -> Kept:
         chunks = tuple(
-            Chunk(0, document.name, document.text[start:end], start, end, **{"line": 1, **_fields(Chunk, extra)})
+            Chunk(0, document.name, document.text[start:end], start, end, **{"line": 1, **_chunk_fields(extra)})
             for start, end, _, extra in places
         )
-        return Kept(document, chunks, tuple(text_hash for _, _, text_hash, _ in places))
+        return Kept(document, chunks, tuple(text_hash for _, _, text_hash, _ in places), None, language, words)
 
     @_told
     def save(self, items: Iterable[Kept], model: str = "", rows: Mapping[bytes, Vectors] | None = None) -> None:
@@ -191,8 +208,11 @@ class SQLiteStore:
                         for n, (c, text_hash) in enumerate(zip(kept.chunks, kept.hashes, strict=True))
                     ),
                 )
+                self._connection.execute("delete from words where document = ?", (id_,))
+                if kept.words:
+                    self._connection.execute("insert into words values (?, ?, ?)", (id_, kept.language, kept.words))
             if rows:
-                self._insert_vectors(model, rows)
+                self._insert_vectors(model, rows, "ignore")
 
     @_told
     def remove(self, names: Iterable[str]) -> None:
@@ -259,7 +279,9 @@ class SQLiteStore:
         with self._connection:
             self._insert_vectors(model, rows)
 
-    def _insert_vectors(self, model: str, rows: Mapping[bytes, Vectors]) -> None:
+    def _insert_vectors(
+        self, model: str, rows: Mapping[bytes, Vectors], if_known: Literal["ignore", "replace"] = "replace"
+    ) -> None:
         if not rows:
             return
         dim = len(next(iter(rows.values())))
@@ -269,7 +291,7 @@ class SQLiteStore:
             (model, dim),
         ).fetchone()
         self._connection.executemany(
-            "insert or replace into vectors (model, text_hash, vector) values (?, ?, ?)",
+            f"insert or {if_known} into vectors (model, text_hash, vector) values (?, ?, ?)",
             ((id_, text_hash, as_blob(vector)) for text_hash, vector in rows.items()),
         )
 
@@ -317,3 +339,10 @@ class SQLiteStore:
 def _fields(kind: type, extra: str) -> dict[str, Any]:
     """Return the fields that are kept as JSON; those of another version are left at their defaults."""
     return known_fields(kind, json.loads(extra))[0]
+
+
+def _chunk_fields(extra: str) -> dict[str, Any]:
+    """Return the same of a chunk: there are very many, and nearly all are as they must be."""
+    fields = json.loads(extra)
+    is_right = isinstance(fields, dict) and all(type(value) is _IN_CHUNK.get(name) for name, value in fields.items())
+    return fields if is_right else _fields(Chunk, extra)

@@ -220,9 +220,8 @@ def show_comparison(state: UiState) -> None:
 
 
 def _is_quick(state: UiState, choices: Sequence[Choice]) -> bool:
-    """Whether nothing has to be cut or embedded, so that no click is needed before it."""
-    costs = _costs(state, choices)
-    return not any(cost.passages or cost.documents for cost in costs)
+    """Whether nothing has to be embedded, so that no click is needed before it."""
+    return not any(cost.passages for cost in _costs(state, choices))
 
 
 def _costs(state: UiState, choices: Sequence[Choice]) -> list[Cost]:

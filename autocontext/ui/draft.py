@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autocontext.engine import AutoContext
-from autocontext.errors import SettingsError
+from autocontext.errors import AutoContextError, SettingsError
 from autocontext.settings import Settings
 from autocontext.settings_change import Cost, cost_of_change
 from autocontext.settings_explained import setting_of, setting_paths, with_values
@@ -28,6 +28,14 @@ class Draft:
     version: int = 0
     problem: str = ""
     _cost: tuple[tuple[Any, ...], Cost] | None = None
+    _saved: Settings | None = None
+
+    def follow(self, saved: Settings) -> None:
+        """Let the widgets begin anew where other settings are saved now: by Undo, another page, another session."""
+        if saved != self._saved:
+            self._saved = saved
+            self.values = {path: value for path, value in self.values.items() if value != setting_of(saved, path)}
+            self.version += 1
 
     def change(self, path: str, value: Any, saved: Settings) -> None:
         """Take a value over; one that is saved already is no change."""
@@ -55,7 +63,7 @@ class Draft:
         try:
             settings = with_values(engine.settings, self.values)
             self.cost(settings, engine)
-        except SettingsError as error:
+        except AutoContextError as error:
             return None, {self._blamed(engine.settings, str(error)): str(error)}
         return settings, {}
 

@@ -40,13 +40,14 @@ GROUPS: tuple[tuple[str, bool, tuple[str, ...]], ...] = (
 )
 _STEPS = {"bm25.k1": 0.1, "bm25.b": 0.05, "max_tokens": 500, "candidates": 50}
 _STYLE = """<style>
-div:has(> .st-key-settings_bar) { position: sticky; top: 3.5rem; z-index: 20; }
+div:has(> .st-key-settings_bar) { position: sticky; top: 3.9rem; z-index: 20; }
 .st-key-settings_bar { background: Canvas; }
 </style>"""
 
 
 def show_head(state: UiState) -> None:
     """Say what the settings belong to, and draw what can be done with all of them."""
+    state.draft.follow(state.engine.settings)
     st.header("Settings", anchor=False)
     if state.collection:
         st.write(f"Saved with the collection **{plain(state.collection_name)}**: they are here again after a restart.")
@@ -90,7 +91,10 @@ def _import(state: UiState, data: bytes) -> None:
     except SettingsError as error:
         state.draft.problem = f"The file cannot be taken over. {error}"
     else:
-        state.draft.replace_with(settings, state.engine.settings)
+        if settings.encoder.folder is not None and (refusal := why_not_local()):
+            state.draft.problem = f"The file cannot be taken over: it names a folder. {refusal}"
+        else:
+            state.draft.replace_with(settings, state.engine.settings)
 
 
 def show_bar(state: UiState) -> None:

@@ -1,0 +1,103 @@
+"""The vectors of a collection in memory, one row for each different text."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autocontext.protocols import Vectors
+
+_FIRST_BLOCK, _LARGEST_BLOCK = 1 << 12, 1 << 17  # rows: each block is as long as all before it, up to a size
+
+
+class VectorPool:
+    """Vectors by the hash of their text, in blocks; rows are added and never moved."""
+
+    def __init__(self) -> None:
+        self._places: dict[bytes, int] = {}
+        self._blocks: list[Vectors] = []
+        self._firsts: list[int] = []  # the place of each block's first row
+        self._growing = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, text_hash: object) -> bool:
+        return text_hash in self._places
+
+    def add(self, rows: Mapping[bytes, Vectors]) -> None:
+        """Take vectors in; those of known texts are left as they are."""
+        with self._growing:
+            for text_hash, row in rows.items():
+                place = len(self._places)
+                if text_hash in self._places:
+                    continue
+                if not self._blocks or place == self._firsts[-1] + len(self._blocks[-1]):
+                    size = min(max(_FIRST_BLOCK, place), _LARGEST_BLOCK)
+                    self._blocks.append(np.empty((size, len(row)), np.float32))
+                    self._firsts.append(place)
+                self._blocks[-1][place - self._firsts[-1]] = row
+                self._places[text_hash] = place  # last: who finds it finds its row
+
+    def get(self, hashes: Iterable[bytes]) -> dict[bytes, Vectors]:
+        """Return the known ones of these."""
+        places = ((text_hash, self._places.get(text_hash)) for text_hash in hashes)
+        return {text_hash: self.row(place) for text_hash, place in places if place is not None}
+
+    def row(self, place: int) -> Vectors:
+        """Return the vector in a place, shape (dim,)."""
+        block = bisect_right(self._firsts, place) - 1
+        row: Vectors = self._blocks[block][place - self._firsts[block]]
+        return row
+
+    def places(self, hashes: Sequence[bytes]) -> NDArray[np.int32]:
+        """Return where the vectors of these texts are; KeyError for an unknown one."""
+        return np.fromiter(map(self._places.__getitem__, hashes), np.int32, len(hashes))
+
+    def dot(self, vector: Vectors) -> Vectors:
+        """Return the product of every row with `vector`, shape (n_rows,)."""
+        count = len(self._places)
+        products = np.empty(count, np.float32)
+        for first, block in zip(self._firsts, self._blocks, strict=False):
+            last = min(first + len(block), count)
+            if last > first:
+                np.dot(block[: last - first], vector, out=products[first:last])
+        return products
+
+    def copy(self) -> VectorPool:
+        """Return a pool with the same vectors, that grows by itself."""
+        with self._growing:
+            other = VectorPool()
+            other._places = dict(self._places)
+            other._firsts = list(self._firsts)
+            other._blocks = [*self._blocks[:-1], *(block.copy() for block in self._blocks[-1:])]
+            return other
+
+    def only(self, hashes: Collection[bytes]) -> VectorPool:
+        """Return a pool with the known ones of these alone."""
+        smaller = VectorPool()
+        smaller.add(self.get(dict.fromkeys(hashes)))
+        return smaller
+
+
+class VectorRows:
+    """The vectors of a list of chunks, as rows of a matrix that lies in a pool."""
+
+    def __init__(self, pool: VectorPool, places: NDArray[np.int32]) -> None:
+        self._pool = pool
+        self._places = places
+        self._all_in_order = len(places) == len(pool) and bool(np.all(places == np.arange(len(places))))
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, number: int) -> Vectors:
+        return self._pool.row(int(self._places[number]))
+
+    def __matmul__(self, vector: Vectors) -> Vectors:
+        products = self._pool.dot(vector)
+        return products[: len(self._places)] if self._all_in_order else products[self._places]

@@ -1,0 +1,88 @@
+"""Vectors in memory: a row a text, in blocks that never move."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from autocontext import vector_pool
+from autocontext.vector_pool import VectorPool, VectorRows
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(vector_pool, "_FIRST_BLOCK", 2)
+    monkeypatch.setattr(vector_pool, "_LARGEST_BLOCK", 4)
+
+
+def rows_of(*numbers):
+    return {b"%d" % n: np.array([n, 1], np.float32) for n in numbers}
+
+
+def filled(count):
+    pool = VectorPool()
+    for n in range(count):
+        pool.add(rows_of(n))
+    return pool
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 9, 12])
+def test_every_row_is_where_it_was_put(small_blocks, count):
+    pool = filled(count)
+    assert len(pool) == count
+    assert pool.dot(np.array([1, 0.5], np.float32)).tolist() == [n + 0.5 for n in range(count)]
+    assert [pool.row(n)[0] for n in range(count)] == list(range(count))
+    assert pool.places([b"%d" % n for n in range(count)]).tolist() == list(range(count))
+
+
+def test_a_known_text_keeps_its_vector_and_its_place(small_blocks):
+    pool = filled(3)
+    pool.add({b"1": np.array([7, 7], np.float32), **rows_of(3)})
+    assert pool.dot(np.array([1, 0], np.float32)).tolist() == [0, 1, 2, 3]
+
+
+def test_rows_of_chunks_are_in_the_chunks_order_each_as_often_as_it_comes(small_blocks):
+    pool = filled(6)
+    rows = VectorRows(pool, pool.places([b"5", b"0", b"5"]))
+    assert len(rows) == 3
+    assert (rows @ np.array([1, 0], np.float32)).tolist() == [5, 0, 5]
+    assert rows[0].tolist() == [5, 1]
+
+
+def test_rows_stay_as_they_are_while_the_pool_grows(small_blocks):
+    pool = filled(3)
+    rows = VectorRows(pool, pool.places([b"0", b"1", b"2"]))
+    pool.add(rows_of(3, 4, 5, 6))
+    assert (rows @ np.array([1, 0], np.float32)).tolist() == [0, 1, 2]
+
+
+def test_a_copy_grows_by_itself(small_blocks):
+    pool = filled(3)
+    other = pool.copy()
+    other.add(rows_of(8))
+    pool.add(rows_of(9))
+    assert (len(pool), len(other)) == (4, 4)
+    assert pool.row(3)[0] == 9
+    assert other.row(3)[0] == 8
+
+
+def test_only_some_are_kept(small_blocks):
+    smaller = filled(5).only({b"1", b"4", b"unknown"})
+    assert sorted(smaller.dot(np.array([1, 0], np.float32)).tolist()) == [1, 4]
+    assert b"0" not in smaller
+
+
+def test_threads_that_add_lose_nothing():
+    pool = VectorPool()
+    threads = [
+        threading.Thread(target=lambda first=first: [pool.add(rows_of(n)) for n in range(first, first + 500)])
+        for first in (0, 250, 500)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(pool) == 1000
+    assert all(pool.get([b"%d" % n])[b"%d" % n][0] == n for n in range(1000))
