@@ -23,6 +23,7 @@ PAGES = (
     ("app.py", "Ask", ":material/search:"),
     ("pages/chat.py", "Chat", ":material/forum:"),
     ("pages/compare.py", "Compare", ":material/compare_arrows:"),
+    ("pages/evaluate.py", "Evaluate", ":material/fact_check:"),
     ("pages/documents.py", "Documents", ":material/folder_open:"),
     ("pages/inspect.py", "Inspect", ":material/troubleshoot:"),
     ("pages/models.py", "Models", ":material/smart_toy:"),
