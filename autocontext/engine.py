@@ -160,11 +160,6 @@ class AutoContext:
         weighted = (name for name in self.settings.retrievers if self.settings.weights.get(name, 1.0) > 0)
         return tuple(name for name in weighted if name != "dense" or self._encoder is not None) or ("bm25",)
 
-    @property
-    def encoder(self) -> Encoder | None:
-        """The embedding model that finds passages; None where no retriever uses one, or there is none."""
-        return self._encoder
-
     def use_template(self, template: str) -> None:
         """Make prompts of another form from now on: a name, or a text with fields (see ``autocontext.templates``).
 
