@@ -242,8 +242,8 @@ def test_figures_and_warnings_are_shown():
         ("Tokens, median", "9"),
         ("Longest, of 254", "25"),
     ]
-    assert ["copies of others" in warning.value for warning in at.warning] == [True]
-    assert "1 passages repeat another" in [expander.label for expander in at.expander]
+    assert ["a copy of others" in warning.value for warning in at.warning] == [True]
+    assert "1 passage repeats another" in [expander.label for expander in at.expander]
     figures = state_of(at).statistics
     run(at)
     assert state_of(at).statistics is figures
