@@ -137,7 +137,7 @@ def _where(chunk: Chunk) -> dict[str, Any]:
 
 
 def collection_statistics(ac: AutoContext, progress: Progress | None = None) -> Statistics:
-    """Look through all chunks of a collection: a few seconds for 40,000.
+    """Look through all chunks of a collection: under half a minute for 40,000 on two busy cores.
 
     Parameters
     ----------
@@ -320,8 +320,8 @@ def _warnings(figures: Statistics, short: int, *, can_grow: bool) -> Iterable[st
     number = len(figures.only_headings)
     if number * 20 > whole:
         yield (
-            f"{_many(number, 'passage is', 'passages are')} a heading and nothing else: the sections are empty, or were "
-            "read without their text."
+            f"{_many(number, 'passage is', 'passages are')} a heading and nothing else: the sections are empty, or "
+            "were read without their text."
         )
     if figures.unreadable is not None and figures.unreadable >= 0.05:
         yield (
