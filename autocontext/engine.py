@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -31,7 +31,7 @@ from autocontext.datatypes import (
     Support,
     Turn,
 )
-from autocontext.encoders import SentenceTransformerEncoder, default_encoder
+from autocontext.encoders import shared_encoder
 from autocontext.errors import EncoderError, LoadError, SettingsError
 from autocontext.explanation import Explanation, Trace, Weighing
 from autocontext.folders import folder_path, list_folder
@@ -40,12 +40,12 @@ from autocontext.indexing import Batch, Outcome, Progress, index_files, name_fil
 from autocontext.model_server import find_context_size
 from autocontext.naming import label
 from autocontext.prompt import build_prompt
-from autocontext.protocols import Encoder, ReadingEncoder, Retriever, Store, VectorCache, Vectors
+from autocontext.protocols import Encoder, LoadedEncoder, ReadingEncoder, Retriever, Store, VectorCache, Vectors
 from autocontext.retrievers.base import Corpus
 from autocontext.retrievers.bm25 import PassageIndex
 from autocontext.retrievers.dense import DenseRetriever
 from autocontext.sentences import split_into_sentences
-from autocontext.settings import EncoderOptions, Settings, settings_from_json, settings_to_json
+from autocontext.settings import Settings, settings_from_json, settings_to_json
 from autocontext.snapshot import Entry, Snapshot
 from autocontext.stemming import question_terms
 from autocontext.stores.sqlite import SQLiteStore
@@ -63,7 +63,7 @@ _LOAD_BATCH = 5_000  # vectors that are read at once
 _UNUSED = 0.1  # share of the vectors in memory that may belong to no document
 _UNUSED_WORDS = 0.5  # share of the vocabulary, likewise
 _MAX_UNREAD = 5_000  # rows that are kept with a collection
-_ENCODE_BATCH = 64  # short enough that a question asked meanwhile need not wait long for its turn
+_ENCODE_BATCH = 256  # about a second, so that a stop is soon obeyed; a question need not wait for all of it
 
 
 class AutoContext:
@@ -184,6 +184,12 @@ class AutoContext:
                     "yet. That goes on when files are added."
                 )
         return tuple(problems)
+
+    @property
+    def encoder_description(self) -> str:
+        """The embedding model and what computes it, for people; "" before it was needed, or if there is none."""
+        encoder = self._encoder if "_found_encoder" in vars(self) else None  # looking for it takes time
+        return encoder.description if isinstance(encoder, LoadedEncoder) else ""
 
     def add(self, name: str, data: bytes, *, encoding: str | None = None) -> FileReport:
         """Add the bytes of one file under `name`; a document of the same name is replaced.
@@ -465,11 +471,21 @@ class AutoContext:
                     entries = {n: Entry(e.document, self._chunk(e.document)) for n, e in entries.items()}
                 self._replace_snapshot(entries)
 
-    def variant(self, settings: Settings) -> AutoContext:
+    @property
+    def embedding_speed(self) -> float | None:
+        """Characters a second, as measured on the last full batch; None where nothing was embedded yet."""
+        return getattr(self._found_encoder, "characters_per_second", None)
+
+    def variant(self, settings: Settings, names: Collection[str] | None = None) -> AutoContext:
         """Return the same documents as they are now under other settings, in memory, to be compared with this.
 
         Nothing of this collection changes. Passages that both have share their vectors; others are embedded when they
         are first searched (`warm_up` tells how far that is), and kept in the cache that this collection was given.
+
+        Parameters
+        ----------
+        names
+            Only these documents; None takes all.
 
         Raises
         ------
@@ -477,13 +493,23 @@ class AutoContext:
             If they name an unknown retriever or template.
         """
         other = AutoContext(settings, self._given_encoder, cache=self._cache)
-        entries = self._snapshot.entries
+        uses_encoder = ["dense" in each.retrievers for each in (settings, self.settings)]
+        if settings.encoder == self.settings.encoder and uses_encoder[0] == uses_encoder[1]:
+            other._found_encoder, other._encoder_problem = self._found_encoder, self._encoder_problem
+        encoder, entries = self._encoder, self._snapshot.entries
+        if names is not None:
+            entries = {name: entries[name] for name in names if name in entries}
+        elif encoder is not None and settings.encoder == self.settings.encoder:
+            self._without_vectors(list(entries.values()), encoder)
+            other._vectors = self._vectors
+        is_same_index = replace(settings, **{name: getattr(self.settings, name) for name in _OF_THE_INDEX}) == settings
+        if is_same_index and names is None:
+            other._building, other._snapshot = self._building, self._snapshot
+            other._words_only = self._words_only
+            return other  # nothing that was built depends on what is other: one index for both
         if other._chunking_signature != self._chunking_signature:
             entries = {name: Entry(entry.document, other._chunk(entry.document)) for name, entry in entries.items()}
-        encoder = self._encoder
-        if encoder is not None and settings.encoder == self.settings.encoder:
-            self._without_vectors(list(self._snapshot.entries.values()), encoder)
-            other._vectors = self._vectors.copy()
+        other._vectors = other._vectors.copy()
         other._replace_snapshot(entries)
         return other
 
@@ -744,7 +770,7 @@ class AutoContext:
             As in `add_files`, of what must be embedded first. Without `progress`, a search embeds it.
         """
         encoder = self._encoder
-        if isinstance(encoder, SentenceTransformerEncoder):
+        if isinstance(encoder, LoadedEncoder):
             encoder.warm_up()
         if progress is not None:
             self._embed_all(progress, should_stop or (lambda: False))
@@ -842,7 +868,7 @@ class AutoContext:
         if "dense" not in self.settings.retrievers:  # only to measure chunks: not worth a download
             options = replace(options, allow_download=False)
         try:
-            return default_encoder() if options == EncoderOptions() else SentenceTransformerEncoder(options)
+            return shared_encoder(options)
         except EncoderError as error:
             if "dense" in self.settings.retrievers:
                 self._encoder_problem = f"{error} Until then passages are found by their words only."
@@ -998,7 +1024,9 @@ class AutoContext:
                 trust[retriever.name] = retriever.trust(question)
         method = self.settings.fusion
         weights = {name: self.settings.weights.get(name) or 1.0 for name in names}  # 0: BM25 stands in
-        effective = effective_weights(names, method=method, weights=weights, trust=trust)
+        effective = effective_weights(
+            rankings, method=method, weights=weights, trust=trust, depth=depth, n_chunks=len(snapshot.chunks)
+        )
         trace.weighings = tuple(Weighing(name, weights[name], trust[name], effective[name]) for name in names)
         with trace.step("fusion"):
             return fuse(

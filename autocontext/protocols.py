@@ -42,6 +42,20 @@ class ReadingEncoder(Encoder, Protocol):
         ...
 
 
+@runtime_checkable
+class LoadedEncoder(Encoder, Protocol):
+    """An encoder that is loaded from a file, on first use or before."""
+
+    @property
+    def description(self) -> str:
+        """What it is and, once it is loaded, how it computes, in a few words for people."""
+        ...
+
+    def warm_up(self) -> None:
+        """Load it now rather than at the first call of `encode`."""
+        ...
+
+
 class Retriever(Protocol):
     """Ranks the chunks it was built over."""
 

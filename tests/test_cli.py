@@ -230,7 +230,7 @@ def test_chat_lets_the_model_rewrite_a_follow_up(notes, bm25_only, monkeypatch, 
     assert "searched for: How does salt taste?" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["prompt", "ask", "chat", "embed"])
+@pytest.mark.parametrize("command", ["prompt", "ask", "chat", "embed", "compare-bm25", "compare-chunks"])
 def test_every_command_explains_itself(command, capsys):
     with pytest.raises(SystemExit) as end:
         main([command, "--help"])

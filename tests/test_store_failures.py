@@ -92,7 +92,7 @@ def test_killed_in_the_middle_it_goes_on_and_embeds_nothing_twice(tmp_path):
     assert out.strip() == "40 unchanged", err
     texts = log.read_text().splitlines()
     assert len(set(texts)) == 800
-    assert len(texts) - 800 <= 64, "at most the batch that was not yet written is embedded again"
+    assert len(texts) - 800 <= 256, "at most the batch that was not yet written is embedded again"
     ac, encoder = opened(store)
     assert len(ac.chunks) == 800
     ac.search("number")

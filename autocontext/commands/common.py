@@ -14,6 +14,7 @@ from autocontext.datatypes import ModelOptions, Report
 from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError, SettingsError
 from autocontext.settings import Settings
+from autocontext.settings_file import read_settings_file
 from autocontext.templates import TEMPLATES, read_template
 
 KEY_VARIABLE = "AUTOCONTEXT_API_KEY"
@@ -21,8 +22,19 @@ KEY_VARIABLE = "AUTOCONTEXT_API_KEY"
 
 @dataclass(frozen=True, slots=True)
 class Parents:
-    """Options that several commands have: of the folder and its collection, a model's size, a model's server."""
+    """Options that several commands have.
 
+    Attributes
+    ----------
+    folder
+        The folder, its store, and single settings: for a command with a ``--settings`` of its own.
+    collection
+        The same, and ``--settings FILE``.
+    size, model
+        Of a model's context, and of its server.
+    """
+
+    folder: argparse.ArgumentParser
     collection: argparse.ArgumentParser
     size: argparse.ArgumentParser
     model: argparse.ArgumentParser
@@ -30,19 +42,18 @@ class Parents:
 
 def parents() -> Parents:
     """Return the shared options."""
-    collection = argparse.ArgumentParser(add_help=False)
-    collection.add_argument("folder", metavar="FOLDER", help="folder of documents; searched with all folders in it")
-    collection.add_argument(
+    folder = argparse.ArgumentParser(add_help=False)
+    folder.add_argument("folder", metavar="FOLDER", help="folder of documents; searched with all folders in it")
+    folder.add_argument(
         "--store",
         metavar="FILE",
         help="SQLite file to keep the folder's index in: the next run embeds only what is new",
     )
-    collection.add_argument("--retrievers", nargs="+", metavar="NAME", help="bm25, dense, tfidf (bm25 and dense)")
-    collection.add_argument("--sentences", type=int, metavar="N", help="sentences a chunk (3)")
-    collection.add_argument("--num-results", type=int, metavar="N", help="passages in the prompt at most (5)")
-    collection.add_argument("--max-tokens", type=int, metavar="N", help="token budget of the prompt (3000)")
-    collection.epilog = "A store keeps the settings that it was made with; options given here change them."
-    form = collection.add_mutually_exclusive_group()
+    folder.add_argument("--retrievers", nargs="+", metavar="NAME", help="bm25, dense, tfidf (bm25 and dense)")
+    folder.add_argument("--sentences", type=int, metavar="N", help="sentences a chunk (3)")
+    folder.add_argument("--num-results", type=int, metavar="N", help="passages in the prompt at most (5)")
+    folder.add_argument("--max-tokens", type=int, metavar="N", help="token budget of the prompt (3000)")
+    form = folder.add_mutually_exclusive_group()
     form.add_argument("--template", choices=sorted(TEMPLATES), help="form of the prompt")
     form.add_argument(
         "--template-file",
@@ -51,6 +62,14 @@ def parents() -> Parents:
         "their numbers); {marker} is a code that the lines around the passages carry, {doubt} a sentence where the "
         "answer is probably not there",
     )
+
+    collection = argparse.ArgumentParser(add_help=False, parents=[folder])
+    collection.add_argument(
+        "--settings",
+        metavar="FILE",
+        help="TOML file of settings, as the Settings page exports it; what it does not name has its default",
+    )
+    collection.epilog = "A store keeps the settings that it was made with; options given here change them."
 
     size = argparse.ArgumentParser(add_help=False)
     size.add_argument(
@@ -74,7 +93,7 @@ def parents() -> Parents:
     model.add_argument(
         "--api-base", metavar="URL", help="address of the model's server, if it is not the provider's own"
     )
-    return Parents(collection, size, model)
+    return Parents(folder, collection, size, model)
 
 
 def tell(message: str) -> None:
@@ -115,6 +134,8 @@ def collection_of(parsed: argparse.Namespace) -> AutoContext:
     """Open the store, or make a collection in memory, with the settings given on the command line."""
     ac = open_collection(parsed.store, cache=shared_vectors()) if parsed.store else None
     base = ac.settings if ac is not None else Settings()
+    if isinstance(file := getattr(parsed, "settings", None), str):
+        base = read_settings_file(file)
     given = {
         name: getattr(parsed, name)
         for name in ("num_results", "max_tokens", "template")

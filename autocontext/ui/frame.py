@@ -22,10 +22,12 @@ from autocontext.ui.state import UiState, current_state, show_in_address
 PAGES = (
     ("app.py", "Ask", ":material/search:"),
     ("pages/chat.py", "Chat", ":material/forum:"),
+    ("pages/compare.py", "Compare", ":material/compare_arrows:"),
     ("pages/documents.py", "Documents", ":material/folder_open:"),
     ("pages/inspect.py", "Inspect", ":material/troubleshoot:"),
     ("pages/models.py", "Models", ":material/smart_toy:"),
     ("pages/collections.py", "Collections", ":material/inventory_2:"),
+    ("pages/settings.py", "Settings", ":material/tune:"),
 )
 _STYLE = """<style>
 .passage { white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.55; }

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from autocontext.answer import Answer, rewrite_question
 from autocontext.citations import AnswerCheck
+from autocontext.comparison import Choice, Comparison, ComparisonStoppedError, Variants, compare
 from autocontext.datatypes import ModelOptions, Prompt, Report, Turn
 from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError, ModelError
@@ -188,3 +189,80 @@ class RewriteJob:
     def running(self) -> bool:
         """Whether the model has not answered yet."""
         return self._thread.is_alive()
+
+
+class CompareJob:
+    """Asks one question under several settings.
+
+    Attributes
+    ----------
+    label, done, total
+        Which choice is being made ready, and how many of its passages are embedded, of how many.
+    result
+        None until it has ended, and where it failed or was stopped.
+    error
+        A sentence, if it failed.
+    """
+
+    def __init__(
+        self,
+        engine: AutoContext,
+        question: str,
+        choices: Sequence[Choice],
+        kept: Variants,
+        *,
+        num_results: int,
+        max_tokens: int,
+        is_abandoned: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.label, self.done, self.total = "", 0, 0
+        self.result: Comparison | None = None
+        self.error: str | None = None
+        self._stop = threading.Event()
+        self._is_abandoned = is_abandoned
+        work = (engine, question, tuple(choices), kept, num_results, max_tokens)
+        self._thread = threading.Thread(target=self._work, args=work, name="autocontext-compare", daemon=True)
+        self._thread.start()
+
+    def _work(
+        self,
+        engine: AutoContext,
+        question: str,
+        choices: Sequence[Choice],
+        kept: Variants,
+        num_results: int,
+        max_tokens: int,
+    ) -> None:
+        try:
+            self.result = compare(
+                engine,
+                question,
+                {choice.label: choice.settings for choice in choices},
+                num_results=num_results,
+                max_tokens=max_tokens,
+                kept=kept,
+                progress=self._progress,
+                should_stop=lambda: self._stop.is_set() or self._is_abandoned(),
+            )
+        except ComparisonStoppedError:
+            pass
+        except AutoContextError as error:
+            self.error = str(error)
+        except Exception as error:  # noqa: BLE001 a bug: say so rather than show progress for ever
+            self.error = f"The comparison failed ({type(error).__name__}). The documents are as they were."
+
+    def _progress(self, label: str, done: int, total: int) -> None:
+        self.label, self.done, self.total = label, done, total
+
+    @property
+    def running(self) -> bool:
+        """Whether it is still at work."""
+        return self._thread.is_alive()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for its end, but no longer than so many seconds."""
+        self._thread.join(seconds)
+
+    def stop(self) -> None:
+        """Ask it to end; it does at the next batch."""
+        self._stop.set()

@@ -20,6 +20,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from autocontext.budget import Budget, fit_context, plan_budget
+from autocontext.comparison import Choice
 from autocontext.datatypes import Chunk, ContextSize, FileReport, ModelOptions, Prompt, Report
 from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError
@@ -29,6 +30,8 @@ from autocontext.model_server import find_context_size
 from autocontext.naming import is_hidden, relative
 from autocontext.settings import Settings
 from autocontext.statistics import Statistics, collection_statistics
+from autocontext.ui.comparing import Comparing
+from autocontext.ui.draft import Draft
 from autocontext.ui.jobs import AnswerJob, IndexJob
 from autocontext.ui.library import library
 from autocontext.ui.talk import Talk
@@ -110,6 +113,8 @@ class UiState:
     expected: str = ""
     why: WhyNot | None = None
     statistics: Statistics | None = None
+    comparing: Comparing = field(default_factory=Comparing)
+    draft: Draft = field(default_factory=Draft)
     _size: tuple[ModelOptions, ContextSize | None] | None = None
     watching: bool = False
     drawn_empty: bool = True
@@ -156,6 +161,7 @@ class UiState:
         is_other = is_other or {n for n, row in self.files.items() if row.n_chunks} != set(self.engine.documents)
         if is_other and not self.indexing:
             self.files = _rows_of(self.engine)
+            self.comparing.forget()
 
     def use_settings(self, settings: Settings) -> None:
         """Go on with other settings, in the background as far as documents are cut or embedded again.
@@ -193,6 +199,9 @@ class UiState:
         self.problem, self.expected = "", ""
         self._forget_search()
         self.watching, self._signatures = False, {}
+        self.comparing.forget()
+        self.draft.clear()
+        self.settings_before = None
 
     # --- documents ---
 
@@ -251,6 +260,8 @@ class UiState:
         if job is None or job.running:
             return False
         self.index_job = None
+        if job.report is not None:
+            self.comparing.forget()
         report = job.report or Report()
         self._take(report)
         present = {*self.engine.documents, *(row.name for row in self.engine.unread)}
@@ -285,6 +296,7 @@ class UiState:
         for name in names:
             self.files.pop(name, None)
         self._forget_search()  # a removed text stays nowhere
+        self.comparing.forget()
         if self.talk.forget(names):
             self.notice = "The conversation is cleared: it quoted a document that you removed."
         if not self.engine.documents:
@@ -373,6 +385,14 @@ class UiState:
         if self._size is None or self._size[0] != options:
             self._size = (options, find_context_size(options, _SIZE_SECONDS))
         return self._size[1]
+
+    def compare(self, choices: Sequence[Choice], *, begin: bool) -> bool:
+        """Ask the question under several settings, within the limits of its prompt; True if this has been begun."""
+        limits = (self.num_results, self.budget.max_tokens if self.budget is not None else self.max_tokens)
+        asked = self.comparing.is_asked(self.engine, self.question, choices, limits)
+        if begin and not asked:
+            self.comparing.ask(self.engine, self.question, choices, limits, _is_abandoned())
+        return asked or begin
 
     def ask_model(self) -> None:
         """Send the prompt to the chosen model."""

@@ -22,7 +22,7 @@ from tests.fake_llm import ANSWER, FakeLLM
 PATIENCE = 30.0  # seconds; only a failing test waits so long
 PROTOCOLS = pytest.mark.parametrize("protocol", ["openai", "ollama"])
 BY_SENTENCES = Settings(chunking=ChunkOptions(sentence_tokens=0))
-LONG = "\n\n".join(f"Paragraph {number} tells of things. It tells of salt. It ends here." for number in range(90))
+LONG = "\n\n".join(f"Paragraph {number} tells of things. It tells of salt. It ends here." for number in range(400))
 
 
 class GatedEncoder(HashEncoder):
@@ -108,15 +108,15 @@ def test_stopping_keeps_what_was_read_and_tells_what_is_not_embedded() -> None:
     finished(job)
 
     assert [(row.name, row.status, row.reason, row.n_chunks) for row in job.report or ()] == [
-        ("long.txt", "added", WORDS_ONLY, 90),
+        ("long.txt", "added", WORDS_ONLY, 400),
         ("short.txt", "added", "", 1),
     ]
     assert engine.search("salt")[0].chunk.text == "Salt."
     assert set(engine.search("Number 77")[0].hits) == {"bm25"}, "found by its words"
-    assert encoder.texts_encoded < 90 + 2, "the rest was embedded all the same"
-    missing = 91 - len(engine._vectors)
+    assert encoder.texts_encoded < 400 + 2, "the rest was embedded all the same"
+    missing = 401 - len(engine._vectors)
     assert engine.warnings == (
-        f"{missing} of 91 passages are found by their words only: they are not embedded yet. "
+        f"{missing} of 401 passages are found by their words only: they are not embedded yet. "
         "That goes on when files are added.",
     )
 
@@ -134,7 +134,7 @@ def test_the_next_batch_goes_on_where_one_was_stopped() -> None:
     job = finished(IndexJob(engine, [("long.txt", LONG.encode())]))
 
     assert [(row.status, row.reason) for row in job.report or ()] == [("unchanged", "")]
-    assert encoder.texts_encoded == 90 > made
+    assert encoder.texts_encoded == 400 > made
     assert engine.warnings == ()
     assert "dense" in engine.search("Paragraph 77 tells of things.")[0].hits
 

@@ -1,0 +1,118 @@
+"""What a change of settings will cost, told before it is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from autocontext.datatypes import Document
+from autocontext.engine import AutoContext
+from autocontext.settings import Settings
+
+_SAMPLE = 300_000  # characters that are cut to see how many passages there will be
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a change of settings will cost.
+
+    Attributes
+    ----------
+    documents
+        Documents that are cut into passages again.
+    passages
+        Passages that are embedded at most: texts that were embedded before, in any collection, are not again.
+    is_estimate
+        Whether `passages` is reckoned from a part of the documents.
+    seconds
+        What embedding them will take about, at the speed measured so far; None where that is not known.
+    for_new_files
+        Whether limits are changed that hold for files that are read from now on.
+    warning
+        What will not work as the settings ask, a sentence: for example that the embedding model is not there; or "".
+    """
+
+    documents: int = 0
+    passages: int = 0
+    is_estimate: bool = False
+    seconds: float | None = None
+    for_new_files: bool = False
+    warning: str = ""
+
+    @property
+    def told(self) -> str:
+        """The cost in a sentence or two."""
+        about = "about " if self.is_estimate else ""
+        parts = []
+        if self.documents:
+            parts.append(f"cuts {_counted(self.documents, 'document')} again")
+        if self.passages:
+            time = f" ({_duration(self.seconds)})" if self.seconds is not None else ""
+            parts.append(f"embeds {about}{_counted(self.passages, 'passage')} at most{time}")
+        sentence = f"This {' and '.join(parts)}." if parts else "This costs nothing: nothing is cut or embedded again."
+        later = " New limits hold for files that are read from now on; what is in stays as it was read."
+        return sentence + (later if self.for_new_files else "")
+
+
+def cost_of_change(before: Settings, after: Settings, ac: AutoContext) -> Cost:
+    """Return what it costs to go over from one to the other; nothing is downloaded or changed to find out.
+
+    A large collection is judged by a part of its documents.
+
+    Raises
+    ------
+    SettingsError
+        If the new settings name what there is not.
+    """
+    limits = (before.pdf, before.limits) != (after.pdf, after.limits)
+    is_cut = (before.chunking, before.encoder) != (after.chunking, after.encoder)
+    is_embedded = "dense" in after.retrievers and after.weights.get("dense", 1.0) > 0
+    is_other_model = before.encoder != after.encoder or "dense" not in before.retrievers
+    probe = replace(after, encoder=replace(after.encoder, allow_download=False))
+    if not is_cut and not (is_embedded and is_other_model):
+        ac.variant(replace(probe, encoder=before.encoder), names=())  # only to find what cannot be
+        return Cost(for_new_files=limits)
+    documents = list(ac.documents.values())
+    sample = _sample(documents)
+    if before.encoder == after.encoder:
+        probe = after
+    tried = ac.variant(probe, names=[document.name for document in sample])
+    cut = tried.chunks
+    known = set() if is_other_model else {(chunk.document, chunk.start, chunk.end) for chunk in ac.chunks}
+    fresh = [chunk for chunk in cut if (chunk.document, chunk.start, chunk.end) not in known] if is_embedded else []
+    whole = sum(len(document.text) for document in documents)
+    scale = whole / (sum(len(document.text) for document in sample) or 1)
+    speed = ac.embedding_speed if before.encoder == after.encoder else None
+    return Cost(
+        documents=len(documents) if is_cut else 0,
+        passages=round(len(fresh) * scale),
+        is_estimate=len(sample) < len(documents),
+        seconds=sum(len(chunk.text) for chunk in fresh) * scale / speed if speed else None,
+        for_new_files=limits,
+        warning=_warning(tried, after) if before.encoder != after.encoder else "",
+    )
+
+
+def _warning(tried: AutoContext, after: Settings) -> str:
+    if not tried.warnings:
+        return ""
+    if after.encoder.allow_download and after.encoder.folder is None:
+        return f"The embedding model {after.encoder.model} is not on this machine: it will be downloaded."
+    return " ".join(tried.warnings)
+
+
+def _sample(documents: list[Document]) -> list[Document]:
+    """Return documents from everywhere in the list, about `_SAMPLE` characters in all."""
+    whole = sum(len(document.text) for document in documents)
+    return documents[:: max(1, round(whole / _SAMPLE))]
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return "less than a second"
+    if seconds < 90:
+        return f"about {_counted(round(seconds), 'second')}"
+    return f"about {_counted(round(seconds / 60), 'minute')}"
