@@ -74,17 +74,17 @@ def _show_summary(explained: Explanation) -> None:
                 + ("Alone it is not scaled." if len(explained.weighings) == 1 else "A weight is scaled by that."),
             )
         whole = sum(explained.seconds.values())
-        with st.popover(f"{_milliseconds(whole)} in all", icon=":material/timer:", type="tertiary"):
+        with st.popover(f"{_duration(whole)} in all", icon=":material/timer:", type="tertiary"):
             for name, seconds in explained.seconds.items():
                 with st.container(horizontal=True):
                     st.text(LABELS.get(name, name))
                     st.space("stretch")
-                    st.text(_milliseconds(seconds), width="content")
+                    st.text(_duration(seconds), width="content")
             st.caption("Index: built for the first question only. Verdict: is the answer likely in the documents?")
 
 
-def _milliseconds(seconds: float) -> str:
-    return f"{1000 * seconds:,.1f} ms"
+def _duration(seconds: float) -> str:
+    return f"{1000 * seconds:.1f} ms" if seconds < 1 else f"{seconds:,.1f} s"
 
 
 def _show_charts(explained: Explanation) -> None:

@@ -149,7 +149,7 @@ def test_every_step_is_timed():
     at = ask(opened(FILES), QUESTION)
     told = [text.value for text in at.text]
     assert told[::2] == ["index", "question's vector", "BM25", "Dense", "fusion", "verdict", "prompt"]
-    assert all(text.endswith(" ms") for text in told[1::2])
+    assert all(re.fullmatch(r"[\d,.]+ m?s", text) for text in told[1::2])
 
 
 def test_one_retriever_alone_needs_no_picture_of_agreement():
