@@ -169,7 +169,7 @@ def why_not(
     verdict, sentences = _judge(ac, explanation, best, standings)
     return WhyNot(
         verdict,
-        (*sentences, *_on_the_place(best, len(found)), *(_told(said) for said in standings)),
+        (*sentences, *_on_the_place(best, len(found)), *(_told(said) for said in standings), *ac.warnings),
         best.place,
         best.chunk,
         best.row,
@@ -349,7 +349,8 @@ def _judge(
     if row is not None:
         more_would_do, cure = _number_cure(ac, explanation, best, row)
         taken = f"the prompt takes the best {explanation.num_results}"
-        told = f"{row.place - 1:,} other passages are better; {taken}, this one comes {_th(row.place)}."
+        better = f"{row.place - 1:,} other passage{' is' if row.place == 2 else 's are'} better"
+        told = f"{better}; {taken}, this one comes {_th(row.place)}."
         verdict: Verdict = "number of passages" if more_would_do else "others are better"
         return verdict, [told, *_behind(explanation, row), cure]
     if any(said.rank is not None for said in standings):

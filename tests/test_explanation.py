@@ -83,6 +83,26 @@ def test_a_retriever_that_is_off_changes_its_own_columns_only(make_context):
         assert (only.retriever, only.rank, only.score) == ("bm25", bm25.rank, bm25.score)
 
 
+@pytest.mark.parametrize("fusion", ["scores", "ranks"])
+def test_the_order_of_the_retrievers_in_the_settings_changes_their_columns_only(make_context, fusion):
+    one, other = (
+        make_context(FILES, fusion=fusion, retrievers=names).explain(QUESTION).rows
+        for names in (("bm25", "dense", "tfidf"), ("tfidf", "dense", "bm25"))
+    )
+    assert [(row.place, row.chunk, row.number, row.reason) for row in one] == [
+        (row.place, row.chunk, row.number, row.reason) for row in other
+    ]
+    for row, same in zip(one, other, strict=True):
+        assert row.score == pytest.approx(same.score)
+        assert {said.retriever: said for said in row.opinions}.keys() == {said.retriever for said in same.opinions}
+
+
+def test_a_retriever_of_weight_zero_has_no_column(make_context):
+    explained = make_context(FILES, weights={"dense": 0.0}).explain(QUESTION)
+    assert explained.retrievers == ("bm25",)
+    assert not [name for name in to_records(explained.rows)[0] if name.startswith("dense")]
+
+
 def test_every_reason_to_be_left_out_is_told(ac):
     reasons = {row.chunk.document: row.reason for row in ac.explain(QUESTION, 2).rows}
     assert reasons["salt.txt"] == reasons["sugar.txt"] == ""

@@ -49,7 +49,7 @@ def test_an_end_inside_a_sentence_and_inside_a_word_is_counted(make_context):
     assert {chunk.document for chunk in figures.mid_word} == {"dna.txt"}
     cut = [chunk for chunk in figures.mid_sentence if chunk.document == "long.txt"]
     assert all(not chunk.text.endswith(".") for chunk in cut)
-    assert figures.warnings[0].startswith(f"{len(figures.mid_sentence)} of {figures.chunks} passages end inside")
+    assert figures.warnings[0].startswith(f"{len(figures.mid_sentence)} passages end inside a sentence")
     assert "raise chunking.max_tokens" in figures.warnings[0]
 
 
@@ -70,7 +70,7 @@ def test_copies_are_told_with_what_they_repeat(make_context):
     figures = collection_statistics(make_context(files))
     assert [(one.document, of.document) for one, of in figures.exact_copies] == [("b.txt", "a.txt")]
     assert [(one.document, of.document) for one, of in figures.near_copies] == [("c.txt", "a.txt")]
-    assert any("1 passages are copies of others" in warning for warning in figures.warnings)
+    assert any("1 passage is a copy of others" in warning for warning in figures.warnings)
 
 
 def test_a_number_that_differs_makes_no_copy(make_context):
@@ -85,7 +85,7 @@ def test_pages_and_documents_without_text_and_lone_headings(make_context):
     figures = collection_statistics(ac)
     assert figures.empty_pages == {"scan.pdf": (2, 3)}
     assert [chunk.text for chunk in figures.only_headings] == ["# Plan"]
-    assert any(warning.startswith("2 pages in 1 documents have no text") for warning in figures.warnings)
+    assert any(warning.startswith("2 pages have no text, in 1 document: ") for warning in figures.warnings)
     assert any("pdf.ocr" in warning for warning in figures.warnings)
 
 

@@ -35,7 +35,7 @@ def test_too_few_passages_are_told_with_the_number_that_would_do(ac):
     told = why_not(ac, QUESTION, "Sugar melts sooner than salt does", 1)
     assert told.verdict == "number of passages"
     assert told.row.place == 2
-    assert told.sentences[0] == "1 other passages are better; the prompt takes the best 1, this one comes 2nd."
+    assert told.sentences[0] == "1 other passage is better; the prompt takes the best 1, this one comes 2nd."
     assert "With 2 passages in the prompt it would be in." in told.sentences
     assert "sugar.txt" in {item.chunk.document for item in ac.get_prompt(QUESTION, 2, 3000).evidence}
 

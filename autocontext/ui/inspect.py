@@ -74,17 +74,17 @@ def _show_summary(explained: Explanation) -> None:
                 + ("Alone it is not scaled." if len(explained.weighings) == 1 else "A weight is scaled by that."),
             )
         whole = sum(explained.seconds.values())
-        with st.popover(f"{_milliseconds(whole)} in all", icon=":material/timer:", type="tertiary"):
+        with st.popover(f"{_duration(whole)} in all", icon=":material/timer:", type="tertiary"):
             for name, seconds in explained.seconds.items():
                 with st.container(horizontal=True):
                     st.text(LABELS.get(name, name))
                     st.space("stretch")
-                    st.text(_milliseconds(seconds), width="content")
+                    st.text(_duration(seconds), width="content")
             st.caption("Index: built for the first question only. Verdict: is the answer likely in the documents?")
 
 
-def _milliseconds(seconds: float) -> str:
-    return f"{1000 * seconds:,.1f} ms"
+def _duration(seconds: float) -> str:
+    return f"{1000 * seconds:.1f} ms" if seconds < 1 else f"{seconds:,.1f} s"
 
 
 def _show_charts(explained: Explanation) -> None:
@@ -401,15 +401,19 @@ def _show_places(figures: Statistics) -> None:
     ]
     words = set(figures.mid_word)
     cut = [{**_place(c), "Cut": "inside a word" if c in words else "inside a sentence"} for c in figures.mid_sentence]
-    for label, listed in (
-        ("passages end inside a sentence", cut),
-        ("passages repeat another", copies),
-        ("passages are only a heading", [_place(chunk) for chunk in figures.only_headings]),
-        ("documents have pages without text", pages),
-        ("documents have no text", [{"File": name} for name in figures.without_text]),
+    for one, more, listed in (
+        ("passage ends inside a sentence", "passages end inside a sentence", cut),
+        ("passage repeats another", "passages repeat others", copies),
+        (
+            "passage is only a heading",
+            "passages are only a heading",
+            [_place(chunk) for chunk in figures.only_headings],
+        ),
+        ("document has pages without text", "documents have pages without text", pages),
+        ("document has no text", "documents have no text", [{"File": name} for name in figures.without_text]),
     ):
         if listed:
-            with st.expander(f"{len(listed):,} {label}"):
+            with st.expander(f"{len(listed):,} {one if len(listed) == 1 else more}"):
                 st.dataframe(listed[:_MOST_LISTED], hide_index=True)
                 if len(listed) > _MOST_LISTED:
                     st.caption(f"The first {_MOST_LISTED} of {len(listed):,}; the file below has all.")

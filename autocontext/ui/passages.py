@@ -13,7 +13,7 @@ from autocontext.ui import models, template
 from autocontext.ui.marks import show_answer_mark
 from autocontext.ui.page_view import show_page_button
 from autocontext.ui.safe import marked_html, plain, text_html
-from autocontext.ui.state import UiState, kept
+from autocontext.ui.state import UiState, current_state, kept
 
 RETRIEVERS = {
     "bm25": ("BM25", "violet", ":material/notes:"),
@@ -46,6 +46,13 @@ def show_passages(engine: AutoContext, prompt: Prompt) -> None:
     """Draw a card for each passage of the prompt, with what each retriever said of it; then what was left out."""
     with st.container(horizontal=True, vertical_alignment="center", height=40, border=False):
         st.subheader("Passages", anchor=False, width="content", help=_HOW_FOUND)
+        st.space("stretch")
+        st.page_link(
+            "pages/inspect.py",
+            label="See why",
+            icon=":material/troubleshoot:",
+            query_params={"collection": collection} if (collection := current_state().collection) else None,
+        )
     if not prompt.evidence:
         st.caption("No passage has anything in common with this question.")
     show_cards(engine, prompt, range(1, len(prompt.evidence) + 1))

@@ -149,7 +149,7 @@ def test_every_step_is_timed():
     at = ask(opened(FILES), QUESTION)
     told = [text.value for text in at.text]
     assert told[::2] == ["index", "question's vector", "BM25", "Dense", "fusion", "verdict", "prompt"]
-    assert all(text.endswith(" ms") for text in told[1::2])
+    assert all(re.fullmatch(r"[\d,.]+ m?s", text) for text in told[1::2])
 
 
 def test_one_retriever_alone_needs_no_picture_of_agreement():
@@ -242,8 +242,8 @@ def test_figures_and_warnings_are_shown():
         ("Tokens, median", "9"),
         ("Longest, of 254", "25"),
     ]
-    assert ["copies of others" in warning.value for warning in at.warning] == [True]
-    assert "1 passages repeat another" in [expander.label for expander in at.expander]
+    assert ["a copy of others" in warning.value for warning in at.warning] == [True]
+    assert "1 passage repeats another" in [expander.label for expander in at.expander]
     figures = state_of(at).statistics
     run(at)
     assert state_of(at).statistics is figures
