@@ -19,7 +19,7 @@ from autocontext.engine import AutoContext
 from autocontext.errors import SettingsError, StoreError
 from autocontext.naming import label
 from autocontext.protocols import Encoder
-from autocontext.settings import EncoderOptions, Settings, settings_from_json, settings_to_json
+from autocontext.settings import EncoderOptions, Settings, settings_from_json, settings_to_json, without_places
 from autocontext.stores.foreign import import_collection
 from autocontext.stores.sqlite import SQLiteStore, sentence_of
 from autocontext.stores.vectors import VectorFile
@@ -149,6 +149,7 @@ class Collections:
                 copy.put("folders", "{}")
                 settings, _ = settings_from_json(copy.get("settings") or "{}")
                 copy.put("settings", settings_to_json(replace(settings, encoder=EncoderOptions())))
+                copy.put("saved_settings", without_places(copy.get("saved_settings") or "{}"))
                 compact = Path(folder) / "compact.db"  # what was overwritten is in no free page of it
                 copy.copy_to(compact)
             return compact.read_bytes()

@@ -41,11 +41,18 @@ from autocontext.model_server import find_context_size
 from autocontext.naming import label
 from autocontext.prompt import build_prompt
 from autocontext.protocols import Encoder, LoadedEncoder, ReadingEncoder, Retriever, Store, VectorCache, Vectors
+from autocontext.questions import Question, read_questions, write_questions
 from autocontext.retrievers.base import Corpus
 from autocontext.retrievers.bm25 import PassageIndex
 from autocontext.retrievers.dense import DenseRetriever
 from autocontext.sentences import split_into_sentences
-from autocontext.settings import Settings, settings_from_json, settings_to_json
+from autocontext.settings import (
+    Settings,
+    saved_settings_from_json,
+    saved_settings_to_json,
+    settings_from_json,
+    settings_to_json,
+)
 from autocontext.snapshot import Entry, Snapshot
 from autocontext.stemming import question_terms
 from autocontext.stores.sqlite import SQLiteStore
@@ -117,6 +124,8 @@ class AutoContext:
         self._unread: dict[str, FileReport] = {}
         self._busy = False  # files are being added
         self._words_only = False  # a search embeds nothing: files are being added, or that was stopped
+        self._questions: tuple[str, tuple[Question, ...]] = ("", ())
+        self._session: dict[str, str] = {}  # what a store would keep beside the documents
         self._encoder_problem: str | None = None
         self._vectors = VectorPool()
         self._vocabulary = Vocabulary()
@@ -476,7 +485,9 @@ class AutoContext:
         """Characters a second, as measured on the last full batch; None where nothing was embedded yet."""
         return getattr(self._found_encoder, "characters_per_second", None)
 
-    def variant(self, settings: Settings, names: Collection[str] | None = None) -> AutoContext:
+    def variant(
+        self, settings: Settings, names: Collection[str] | None = None, encoder: Encoder | None = None
+    ) -> AutoContext:
         """Return the same documents as they are now under other settings, in memory, to be compared with this.
 
         Nothing of this collection changes. Passages that both have share their vectors; others are embedded when they
@@ -486,28 +497,67 @@ class AutoContext:
         ----------
         names
             Only these documents; None takes all.
+        encoder
+            What embeds in place of this collection's `encoder`: one that makes the same vectors, in another way.
 
         Raises
         ------
         SettingsError
             If they name an unknown retriever or template.
         """
-        other = AutoContext(settings, self._given_encoder, cache=self._cache)
-        encoder, entries = self._encoder, self._snapshot.entries
+        other = AutoContext(settings, encoder or self._given_encoder, cache=self._cache)
+        uses_encoder = ["dense" in each.retrievers for each in (settings, self.settings)]
+        if settings.encoder == self.settings.encoder and uses_encoder[0] == uses_encoder[1] and encoder is None:
+            other._found_encoder, other._encoder_problem = self._found_encoder, self._encoder_problem
+        own, entries = self._encoder, self._snapshot.entries
         if names is not None:
             entries = {name: entries[name] for name in names if name in entries}
-        elif encoder is not None and settings.encoder == self.settings.encoder:
-            self._without_vectors(list(entries.values()), encoder)
+        elif own is not None and settings.encoder == self.settings.encoder:
+            self._without_vectors(list(entries.values()), own)
             other._vectors = self._vectors
         is_same_index = replace(settings, **{name: getattr(self.settings, name) for name in _OF_THE_INDEX}) == settings
-        if is_same_index and names is None:
-            other._building, other._snapshot, other._words_only = self._building, self._snapshot, self._words_only
+        if is_same_index and names is None and encoder is None:
+            other._building, other._snapshot = self._building, self._snapshot
+            other._words_only = self._words_only
             return other  # nothing that was built depends on what is other: one index for both
         if other._chunking_signature != self._chunking_signature:
             entries = {name: Entry(entry.document, other._chunk(entry.document)) for name, entry in entries.items()}
         other._vectors = other._vectors.copy()
         other._replace_snapshot(entries)
         return other
+
+    # --- questions of one's own, and settings to come back to ---
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The user's questions with their answers, kept with the collection; see ``autocontext.questions``."""
+        text = self._own("questions") or ""
+        if self._questions[0] != text:
+            self._questions = (text, read_questions(text)[0])
+        return self._questions[1]
+
+    def set_questions(self, questions: Iterable[Question]) -> None:
+        """Keep these questions in place of those before."""
+        self._keep_own("questions", write_questions(questions))
+
+    @property
+    def saved_settings(self) -> dict[str, Settings]:
+        """Settings kept by name with the collection, to be measured or used again."""
+        return saved_settings_from_json(self._own("saved_settings") or "{}")
+
+    def save_settings(self, name: str, settings: Settings | None) -> None:
+        """Keep settings under a name, in place of others of this name; None forgets them."""
+        others = {other: kept for other, kept in self.saved_settings.items() if other != name}
+        self._keep_own("saved_settings", saved_settings_to_json(others | ({name: settings} if settings else {})))
+
+    def _own(self, key: str) -> str | None:
+        return self._store.get(key) if self._store is not None else self._session.get(key)
+
+    def _keep_own(self, key: str, value: str) -> None:
+        if self._store is not None:
+            self._store.put(key, value)
+        else:
+            self._session[key] = value
 
     def save_to(self, store: Store) -> None:
         """Write the whole collection with its settings into an empty store; this one goes on as it was."""
@@ -523,6 +573,8 @@ class AutoContext:
                 ("tokenizer", tokenizer_version()),
                 ("folders", json.dumps(self._folders)),
                 ("unread", json.dumps(unread)),
+                ("questions", self._own("questions") or ""),
+                ("saved_settings", self._own("saved_settings") or "{}"),
             ):
                 store.put(key, value)
 
@@ -563,6 +615,10 @@ class AutoContext:
     def search(self, question: str, num_results: int = 10) -> list[Evidence]:
         """Return the `num_results` best chunks, best first, each with what every retriever said of it."""
         return self._search(self._snapshot, loaders.clean_text(question)[0], num_results, num_results)
+
+    def judge(self, question: str, found: Sequence[Evidence]) -> Support:
+        """Return the verdict of `get_prompt` on what `search` has found, best first."""
+        return self._judge(self._snapshot, loaders.clean_text(question)[0], found)
 
     def get_prompt(
         self,

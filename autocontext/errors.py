@@ -10,6 +10,7 @@
     ├── BudgetError        the question and the rules alone are over the budget
     ├── SettingsError      a setting has a value that cannot work
     ├── StoreError         the collection file cannot be opened or is of another kind
+    ├── QuestionError      a question of one's own, or its answer, cannot be used
     └── ModelError         the language model gave no (whole) answer
 """
 
@@ -76,6 +77,10 @@ class SettingsError(AutoContextError, ValueError):
 
 class StoreError(AutoContextError):
     """A collection file cannot be opened, or is not one of ours."""
+
+
+class QuestionError(AutoContextError):
+    """A question to measure with cannot be used: its line, or where its answer stands."""
 
 
 class ModelError(AutoContextError):

@@ -181,12 +181,11 @@ def _soundness(
     n_chunks: int,
 ) -> dict[str, float]:
     """Return for each retriever, 0 to 1, how likely its ranking is more than noise; 1 for the one that leads."""
-    found = sorted(name for name, ranking in rankings.items() if ranking)  # whatever the order of the settings
+    found = [name for name, ranking in rankings.items() if ranking]
     pairs = {two: _related(rankings[two[0]], rankings[two[1]], depth, n_chunks) for two in combinations(found, 2)}
     related = {name: max((share for two, share in pairs.items() if name in two), default=1.0) for name in rankings}
-    leader = max(
-        sorted(rankings), key=lambda name: weights[name] * related[name], default=""
-    )  # of equal ones the first
+    by_lead = sorted(rankings, key=lambda name: (-weights[name] * related[name], name))  # not by the order they come in
+    leader = by_lead[0] if by_lead else ""
     doubt = trust.get(leader, 1.0) ** 2  # one that hardly knows the question's words cannot accuse another
     return {name: 1.0 if name == leader else 1 - doubt * (1 - share) for name, share in related.items()}
 

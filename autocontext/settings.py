@@ -227,3 +227,27 @@ def settings_from_json(text: str) -> tuple[Settings, tuple[str, ...]]:
             bad.append(name)
     why = "was not taken over: it is unknown here or has a value that cannot work."
     return settings, tuple(f"The setting {name} {why}" for name in bad)
+
+
+def saved_settings_to_json(saved: Mapping[str, Settings]) -> str:
+    """Return settings by their names as they are kept with a collection."""
+    return json.dumps({name: json.loads(settings_to_json(settings)) for name, settings in saved.items()})
+
+
+def saved_settings_from_json(text: str) -> dict[str, Settings]:
+    """Return the settings of `saved_settings_to_json`; what this version cannot take over has its default."""
+    try:
+        rows = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return (
+        {str(name): settings_from_json(json.dumps(row))[0] for name, row in rows.items()}
+        if isinstance(rows, dict)
+        else {}
+    )
+
+
+def without_places(text: str) -> str:
+    """Return kept named settings without the folders and models of the machine that they were made on."""
+    saved = saved_settings_from_json(text)
+    return saved_settings_to_json({name: replace(one, encoder=EncoderOptions()) for name, one in saved.items()})

@@ -21,8 +21,8 @@ from autocontext.piece_counting import PieceCounter
 from autocontext.protocols import Vectors
 from autocontext.settings import EncoderOptions
 
-_FEW = 8  # as many texts are a question; more are documents, which wait for it
 _FULL_BATCH = 16  # texts that tell how fast it is
+_FEW = 8  # as many texts are a question; more are documents, which wait for it
 _LETTER_RUN = re.compile(r"[^\W\d_]+")
 # Letters a piece: English has about 4.5, German 2.9, Russian 1.4, and an unknown word counts none.
 _READS_NOTHING, _READS_ALL = 1.6, 3.8
@@ -115,6 +115,8 @@ class LocalEncoder:
                 self._refusal = str(error)
         try:
             return TorchRuntime(self.folder)
+        except EncoderError:
+            raise
         except Exception as error:  # the library and torch raise many kinds
             raise self._broken(error) from error
 
@@ -143,7 +145,8 @@ class LocalEncoder:
         It may be called by many threads. They take turns of some ten milliseconds; who asks for a few texts, as a
         question does, has the next one.
         """
-        runtime, started = self._runtime(), time.perf_counter()
+        runtime = self._runtime()
+        started = time.perf_counter()
         tokens = [encoding.ids for encoding in self._cutting_tokenizer.encode_batch_fast(list(texts))]
         vectors = np.empty((len(texts), runtime.dimension), dtype=np.float32)
         for rows in _steps([len(ids) for ids in tokens], runtime.step_tokens):

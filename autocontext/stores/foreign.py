@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,9 @@ from autocontext.datatypes import Document
 from autocontext.errors import StoreError
 from autocontext.naming import label
 from autocontext.protocols import Kept
+from autocontext.questions import read_questions, write_questions
 from autocontext.records import known_fields
+from autocontext.settings import without_places
 from autocontext.stores.sqlite import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, SQLiteStore
 from autocontext.stores.vectors import as_vector
 
@@ -28,9 +30,10 @@ _DAMAGED = "This file is damaged, or was made by another program. Nothing was im
 
 
 def import_collection(path: Path, store: SQLiteStore) -> tuple[str, str]:
-    """Copy documents and vectors of the file at `path` into an empty store; return its name and settings, unchecked.
+    """Copy documents, vectors, questions and named settings of the file at `path` into an empty store.
 
-    The passages are cut again when the store is opened: what the file says of them is not believed.
+    Its name and settings are returned, unchecked. The passages are cut again when the store is opened: what the file
+    says of them is not believed.
 
     Raises
     ------
@@ -45,10 +48,20 @@ def import_collection(path: Path, store: SQLiteStore) -> tuple[str, str]:
             for model, dim in file.execute("select name, dim from models where typeof(name) = 'text'").fetchall():
                 _copy_vectors(file, store, model, dim)
             meta = dict(file.execute("select key, value from meta").fetchall())
+            _copy_own(meta, store)
     except sqlite3.Error as error:
         raise StoreError(_DAMAGED) from error
     name, settings = meta.get("name"), meta.get("settings")
     return (name if isinstance(name, str) else ""), (settings if isinstance(settings, str) else "{}")
+
+
+def _copy_own(meta: Mapping[str, object], store: SQLiteStore) -> None:
+    """Take over the questions and the named settings that can be used, without places of another machine."""
+    questions, saved = meta.get("questions"), meta.get("saved_settings")
+    if isinstance(questions, str):
+        store.put("questions", write_questions(read_questions(questions)[0]))
+    if isinstance(saved, str):
+        store.put("saved_settings", without_places(saved))
 
 
 def _check(file: sqlite3.Connection) -> None:

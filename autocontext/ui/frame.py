@@ -25,6 +25,7 @@ PAGES = (
     ("pages/documents.py", "Documents", ":material/folder_open:"),
     ("pages/inspect.py", "Inspect", ":material/troubleshoot:"),
     ("pages/compare.py", "Compare", ":material/compare_arrows:"),
+    ("pages/evaluate.py", "Evaluate", ":material/fact_check:"),
     ("pages/models.py", "Models", ":material/smart_toy:"),
     ("pages/collections.py", "Collections", ":material/inventory_2:"),
     ("pages/settings.py", "Settings", ":material/tune:"),

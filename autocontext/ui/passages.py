@@ -10,6 +10,7 @@ from autocontext.budget import Budget
 from autocontext.datatypes import Evidence, Prompt
 from autocontext.engine import AutoContext
 from autocontext.ui import models, template
+from autocontext.ui.marks import show_answer_mark
 from autocontext.ui.page_view import show_page_button
 from autocontext.ui.safe import marked_html, plain, text_html
 from autocontext.ui.state import UiState, kept
@@ -62,6 +63,7 @@ def show_cards(engine: AutoContext, prompt: Prompt, numbers: Iterable[int], pref
             with st.container(horizontal=True, gap="small"):
                 _show_badges(item, engine.retrievers)
                 show_page_button(item.chunk, f"{prefix}{number}")
+                show_answer_mark(asked, item.chunk, f"{prefix}{number}")
             if item.contributions:
                 parts = " + ".join(f"{c.share:.2f} {_label(c.retriever)}" for c in item.contributions)
                 st.caption(f"Score {item.score:.2f} = {parts}")

@@ -32,6 +32,7 @@ from autocontext.settings import Settings
 from autocontext.statistics import Statistics, collection_statistics
 from autocontext.ui.comparing import Comparing
 from autocontext.ui.draft import Draft
+from autocontext.ui.evaluating import EvaluateJob, Evaluating
 from autocontext.ui.jobs import AnswerJob, IndexJob
 from autocontext.ui.library import library
 from autocontext.ui.talk import Talk
@@ -110,11 +111,12 @@ class UiState:
     favourites: list[ModelOptions] = field(default_factory=list)
     test_job: AnswerJob | None = None
     talk: Talk = field(default_factory=Talk)
-    comparing: Comparing = field(default_factory=Comparing)
-    draft: Draft = field(default_factory=Draft)
     expected: str = ""
     why: WhyNot | None = None
     statistics: Statistics | None = None
+    comparing: Comparing = field(default_factory=Comparing)
+    draft: Draft = field(default_factory=Draft)
+    evaluating: Evaluating = field(default_factory=Evaluating)
     _size: tuple[ModelOptions, ContextSize | None] | None = None
     watching: bool = False
     drawn_empty: bool = True
@@ -200,6 +202,7 @@ class UiState:
         self._forget_search()
         self.watching, self._signatures = False, {}
         self.comparing.forget()
+        self.evaluating.forget()
         self.draft.clear()
         self.settings_before = None
 
@@ -297,6 +300,7 @@ class UiState:
             self.files.pop(name, None)
         self._forget_search()  # a removed text stays nowhere
         self.comparing.forget()
+        self.evaluating.forget()
         if self.talk.forget(names):
             self.notice = "The conversation is cleared: it quoted a document that you removed."
         if not self.engine.documents:
@@ -393,6 +397,12 @@ class UiState:
         if begin and not asked:
             self.comparing.ask(self.engine, self.question, choices, limits, _is_abandoned())
         return asked or begin
+
+    def measure(self, settings: Mapping[str, Settings]) -> None:
+        """Start to measure the present settings and others on the user's questions."""
+        questions = self.engine.questions
+        self.evaluating.job = EvaluateJob(self.engine, questions, settings, _is_abandoned())
+        self.evaluating.job.wait(_SETTLE_SECONDS)
 
     def ask_model(self) -> None:
         """Send the prompt to the chosen model."""
