@@ -323,8 +323,9 @@ def _is_another_search(ac: AutoContext, engine: AutoContext) -> bool:
     """Whether words stand in for an embedding model that is not there, where this is not so already."""
     weights = engine.settings.weights
     weighted = [name for name in engine.settings.retrievers if weights.get(name, 1.0) > 0]
-    is_news = not ac.warnings or engine.settings.encoder != ac.settings.encoder or weighted == [MEANING]
-    return bool(engine.warnings) and is_news
+    is_missing = MEANING in weighted and MEANING not in engine.retrievers
+    is_so_already = bool(ac.warnings) and engine.settings.encoder == ac.settings.encoder and weighted != [MEANING]
+    return is_missing and not is_so_already
 
 
 def _rows(base: str, outcomes: Sequence[Outcome], found: Mapping[str, Sequence[Evidence]]) -> tuple[Row, ...]:

@@ -181,7 +181,7 @@ def _soundness(
     n_chunks: int,
 ) -> dict[str, float]:
     """Return for each retriever, 0 to 1, how likely its ranking is more than noise; 1 for the one that leads."""
-    found = [name for name, ranking in rankings.items() if ranking]
+    found = sorted(name for name, ranking in rankings.items() if ranking)  # products do not depend on their order
     pairs = {two: _related(rankings[two[0]], rankings[two[1]], depth, n_chunks) for two in combinations(found, 2)}
     related = {name: max((share for two, share in pairs.items() if name in two), default=1.0) for name in rankings}
     by_lead = sorted(rankings, key=lambda name: (-weights[name] * related[name], name))  # not by the order they come in

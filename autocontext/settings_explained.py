@@ -20,7 +20,8 @@ class Explained:
 EXPLAINED: dict[str, Explained] = {
     "retrievers": Explained(
         "Retrievers",
-        "What looks for passages: bm25 by the question's words, dense by their meaning. Both together find more.",
+        "What looks for passages: bm25 by the question's words, dense by their meaning; both together find more. "
+        "tfidf is the classic search by words, to compare with.",
     ),
     "candidates": Explained(
         "Candidates",
@@ -73,6 +74,11 @@ EXPLAINED: dict[str, Explained] = {
     ),
     "encoder.allow_download": Explained(
         "May be downloaded", "Whether the embedding model may be fetched from the hub if it is nowhere on this machine."
+    ),
+    "encoder.backend": Explained(
+        "Computed by",
+        "What computes the vectors, which are the same: openvino is fast on most processors, sentence-transformers "
+        "works everywhere and on GPUs, auto takes the better one.",
     ),
     "pdf.seconds": Explained("Seconds a PDF", "Reading one PDF ends then; the pages that were read are kept."),
     "pdf.max_pages": Explained("Pages a PDF", "Pages that are read of one PDF at most."),

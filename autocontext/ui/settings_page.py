@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import streamlit as st
 
 from autocontext import retrievers
 from autocontext.errors import SettingsError
-from autocontext.settings import Settings
+from autocontext.settings import Backend, FusionMethod, Settings
 from autocontext.settings_explained import EXPLAINED, setting_of
 from autocontext.settings_file import settings_from_toml, settings_to_toml
 from autocontext.templates import TEMPLATES
@@ -30,7 +30,7 @@ GROUPS: tuple[tuple[str, bool, tuple[str, ...]], ...] = (
         ("chunking.sentences", "chunking.sentence_tokens", "chunking.overlap", "chunking.max_tokens"),
     ),
     ("The word search (BM25)", True, ("bm25.k1", "bm25.b")),
-    ("The embedding model", False, ("encoder.model", "encoder.folder", "encoder.allow_download")),
+    ("The embedding model", False, ("encoder.model", "encoder.folder", "encoder.allow_download", "encoder.backend")),
     ("PDF files", False, ("pdf.seconds", "pdf.max_pages", "pdf.memory_megabytes", "pdf.ocr")),
     (
         "Limits of reading",
@@ -202,7 +202,9 @@ def _show_widget(state: UiState, path: str, value: Any) -> None:
     elif path == "template":
         _show_template(state, label, value)
     elif path == "fusion":
-        st.segmented_control(label, ("scores", "ranks", "union"), default=value, required=True, **_bound(state, path))
+        st.segmented_control(label, get_args(FusionMethod), default=value, required=True, **_bound(state, path))
+    elif path == "encoder.backend":
+        st.segmented_control(label, get_args(Backend), default=value, required=True, **_bound(state, path))
     elif isinstance(default, bool):
         st.toggle(label, value, **_bound(state, path))
     elif isinstance(default, int) and isinstance(value, int):
