@@ -5,7 +5,7 @@ VENV ?= .venv
 TORCH ?= torch==2.13.0
 BIN = $(VENV)/bin
 
-.PHONY: run test test-model lint format lock clean
+.PHONY: run test test-model lint format bench bench-quick lock clean
 
 run: $(VENV)/.installed
 	$(BIN)/python -m streamlit run app.py
@@ -25,6 +25,13 @@ lint: $(VENV)/.installed-dev
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# How fast it is, beside what else one could use: benchmarks/README.md. Takes about an hour, and 2 GB for the peers.
+bench: $(VENV)/.installed-dev
+	TORCH="$(TORCH)" $(BIN)/python benchmarks/run.py
+
+bench-quick: $(VENV)/.installed-dev
+	TORCH="$(TORCH)" $(BIN)/python benchmarks/run.py --quick
 
 lock: $(VENV)/.installed-dev
 	(sed -n 1p constraints.txt; $(BIN)/pip freeze | grep -v -i -E '^(torch|pip|setuptools)==|@') > constraints.new

@@ -10,11 +10,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from autocontext.commands import asking, comparing, evaluating, indexing
+from autocontext.commands import asking, comparing, evaluating, indexing, inspecting
 from autocontext.commands.common import parents, tell
 from autocontext.errors import AutoContextError
 
-_GROUPS = (asking, comparing, evaluating, indexing)
+_GROUPS = (asking, comparing, evaluating, indexing, inspecting)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -94,6 +94,13 @@ class Document:
         """Return the page, counted from 1, that holds the character at `offset`; None for files without pages."""
         return bisect_right(self.page_starts, offset) or 1 if self.page_starts else None
 
+    @property
+    def empty_pages(self) -> tuple[int, ...]:
+        """The pages, counted from 1, that have no text: scans, mostly."""
+        ends = (*self.page_starts[1:], len(self.text))
+        pages = enumerate(zip(self.page_starts, ends, strict=True), start=1) if self.page_starts else ()
+        return tuple(page for page, (start, end) in pages if not self.text[start:end].strip())
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
@@ -235,11 +242,20 @@ class PromptPart:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Evidence that was found but is not in the prompt, and why; `copy_of` is the passage that it only repeats."""
+    """Evidence that was found but is not in the prompt, and why.
+
+    Attributes
+    ----------
+    copy_of
+        The passage that it only repeats.
+    needs
+        The tokens that it needs, where the budget had fewer left.
+    """
 
     evidence: Evidence
     reason: str
     copy_of: int | None = None
+    needs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

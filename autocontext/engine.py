@@ -24,28 +24,29 @@ from autocontext.datatypes import (
     Document,
     Evidence,
     FileReport,
+    Hit,
     ModelOptions,
     Prompt,
     Report,
     Support,
     Turn,
 )
-from autocontext.encoders import SentenceTransformerEncoder, default_encoder
+from autocontext.encoders import shared_encoder
 from autocontext.errors import EncoderError, LoadError, SettingsError
+from autocontext.explanation import Explanation, Trace, Weighing
 from autocontext.folders import folder_path, list_folder
-from autocontext.fusion import fuse
+from autocontext.fusion import effective_weights, fuse
 from autocontext.indexing import Batch, Outcome, Progress, index_files, name_files
 from autocontext.model_server import find_context_size
 from autocontext.naming import label
 from autocontext.prompt import build_prompt
-from autocontext.protocols import Encoder, ReadingEncoder, Retriever, Store, VectorCache, Vectors
+from autocontext.protocols import Encoder, LoadedEncoder, ReadingEncoder, Retriever, Store, VectorCache, Vectors
 from autocontext.questions import Question, read_questions, write_questions
 from autocontext.retrievers.base import Corpus
 from autocontext.retrievers.bm25 import PassageIndex
 from autocontext.retrievers.dense import DenseRetriever
 from autocontext.sentences import split_into_sentences
 from autocontext.settings import (
-    EncoderOptions,
     Settings,
     saved_settings_from_json,
     saved_settings_to_json,
@@ -69,7 +70,7 @@ _LOAD_BATCH = 5_000  # vectors that are read at once
 _UNUSED = 0.1  # share of the vectors in memory that may belong to no document
 _UNUSED_WORDS = 0.5  # share of the vocabulary, likewise
 _MAX_UNREAD = 5_000  # rows that are kept with a collection
-_ENCODE_BATCH = 64  # short enough that a question asked meanwhile need not wait long for its turn
+_ENCODE_BATCH = 256  # about a second, so that a stop is soon obeyed; a question need not wait for all of it
 
 
 class AutoContext:
@@ -121,6 +122,8 @@ class AutoContext:
         self._folders: dict[str, str] = {}
         self._originals: dict[str, bytes] = {}
         self._unread: dict[str, FileReport] = {}
+        self._busy = False  # files are being added
+        self._words_only = False  # a search embeds nothing: files are being added, or that was stopped
         self._questions: tuple[str, tuple[Question, ...]] = ("", ())
         self._session: dict[str, str] = {}  # what a store would keep beside the documents
         self._encoder_problem: str | None = None
@@ -157,11 +160,6 @@ class AutoContext:
         weighted = (name for name in self.settings.retrievers if self.settings.weights.get(name, 1.0) > 0)
         return tuple(name for name in weighted if name != "dense" or self._encoder is not None) or ("bm25",)
 
-    @property
-    def encoder(self) -> Encoder | None:
-        """The embedding model that finds passages; None where no retriever uses one, or there is none."""
-        return self._encoder
-
     def use_template(self, template: str) -> None:
         """Make prompts of another form from now on: a name, or a text with fields (see ``autocontext.templates``).
 
@@ -173,9 +171,34 @@ class AutoContext:
         self.change_settings(replace(self.settings, template=template))
 
     @property
+    def encoder(self) -> Encoder | None:
+        """The embedding model; chunks are measured in its tokens even where no retriever uses it. None without one."""
+        return self._found_encoder
+
+    @property
+    def chunk_counter(self) -> tuple[CountTokens, int, str]:
+        """How a chunk's length is counted, how long one may be, and the name of that way."""
+        return self._counting
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What does not work as the settings ask, each a sentence: for example that there is no embedding model."""
-        return (self._encoder_problem,) if self._encoder_problem else ()
+        problems = [self._encoder_problem] if self._encoder_problem else []
+        if self._words_only and not self._busy and self._encoder is not None:
+            hashes = self._snapshot.hashes
+            missing = sum(text_hash not in self._vectors for text_hash in hashes)
+            if missing:
+                problems.append(
+                    f"{missing:,} of {len(hashes):,} passages are found by their words only: they are not embedded "
+                    "yet. That goes on when files are added."
+                )
+        return tuple(problems)
+
+    @property
+    def encoder_description(self) -> str:
+        """The embedding model and what computes it, for people; "" before it was needed, or if there is none."""
+        encoder = self._encoder if "_found_encoder" in vars(self) else None  # looking for it takes time
+        return encoder.description if isinstance(encoder, LoadedEncoder) else ""
 
     def add(self, name: str, data: bytes, *, encoding: str | None = None) -> FileReport:
         """Add the bytes of one file under `name`; a document of the same name is replaced.
@@ -281,18 +304,20 @@ class AutoContext:
 
         A file that cannot be read costs its own row only, and leaves a document of its name as it was. Unchanged
         content is not read again. Texts that were embedded before are not embedded again. The files become part of the
-        collection in groups, so the first ones can be asked while others are read; see `LimitOptions` for how much is
-        read. Where the collection cannot be written any more, the batch ends and the report has the error.
+        collection in groups and are found by their words at once, by their meaning as the embedding, which goes on
+        meanwhile, gets to them; see `LimitOptions` for how much is read. Where the collection cannot be written any
+        more, the batch ends and the report has the error.
 
         Parameters
         ----------
         encodings
             By name, how to decode text files whose encoding is known.
         progress
-            Called with a label, what is done and the whole so far.
+            Called with a label, what is done and the whole so far; from two threads.
         should_stop
-            Asked between files and between batches of chunks; True ends the batch. Documents that are complete by then
-            are kept; the rows of the others say that they are not.
+            Asked between files and between batches of chunks; True ends the batch. Documents that are read by then are
+            kept, and the rows of those that are not embedded say so: the next batch goes on with these. The rows of
+            the others say that they were not read.
         """
         with self._writing:
             self.refresh()
@@ -312,7 +337,21 @@ class AutoContext:
     ) -> Report:
         stop = should_stop or (lambda: False)
         _ = self._counting  # found once, before several threads cut documents
-        report = index_files(
+        self._busy = self._words_only = True
+        try:
+            report = self._index_files(batch, leaving, progress or _tell_nobody, stop)
+            if report.error is None and self._lacks_vectors():  # of a batch that was stopped
+                self._embed_all(progress or _tell_nobody, stop)
+            self._words_only = stop() or report.error is not None
+        finally:
+            self._busy = False
+        self._note_unread(report)
+        if self._store is not None and report.error is None and not stop() and self._store.get("stale"):
+            self._store.prune()
+        return report
+
+    def _index_files(self, batch: Batch, leaving: frozenset[str], tell: Progress, stop: Callable[[], bool]) -> Report:
+        return index_files(
             batch,
             known=dict(self._snapshot.entries),
             leaving=leaving,
@@ -321,14 +360,9 @@ class AutoContext:
             keep=self._take_in,
             limits=self.settings.limits,
             pdf=self.settings.pdf,
-            tell=progress or _tell_nobody,
+            tell=tell,
             stop=stop,
         )
-        self._note_unread(report)
-        replaced = any(row.status == "changed" for row in report)
-        if self._store is not None and report.error is None and replaced and not stop():
-            self._store.prune()
-        return report
 
     def _note_unread(self, report: Report) -> None:
         """Remember which files could not be read, as long as nothing better is known of them."""
@@ -437,6 +471,7 @@ class AutoContext:
         with self._writing:
             self.settings = after
             self._forget_counting(before)
+            self._words_only = False
             if self._store is not None:
                 self._open(self._store)
             else:
@@ -478,13 +513,12 @@ class AutoContext:
         if names is not None:
             entries = {name: entries[name] for name in names if name in entries}
         elif own is not None and settings.encoder == self.settings.encoder:
-            if self._store is not None:
-                missing = [text_hash for text_hash in self._snapshot.hashes if text_hash not in self._vectors]
-                self._vectors.add(self._store.vectors(own.name, missing))
+            self._without_vectors(list(entries.values()), own)
             other._vectors = self._vectors
         is_same_index = replace(settings, **{name: getattr(self.settings, name) for name in _OF_THE_INDEX}) == settings
         if is_same_index and names is None and encoder is None:
             other._building, other._snapshot = self._building, self._snapshot
+            other._words_only = self._words_only
             return other  # nothing that was built depends on what is other: one index for both
         if other._chunking_signature != self._chunking_signature:
             entries = {name: Entry(entry.document, other._chunk(entry.document)) for name, entry in entries.items()}
@@ -615,17 +649,31 @@ class AutoContext:
         BudgetError
             If the question and the rules alone are over the budget.
         """
+        return self.explain(question, num_results, max_tokens, history=history, searched=searched).prompt
+
+    def explain(
+        self,
+        question: str,
+        num_results: int | None = None,
+        max_tokens: int | None = None,
+        *,
+        history: Sequence[Turn] = (),
+        searched: str | None = None,
+    ) -> Explanation:
+        """Return the prompt of `get_prompt` with all that it came about by: a row a chunk that was found."""
+        trace = Trace()
         wanted = num_results
         if wanted is None:
             wanted = self.settings.num_results if max_tokens is None else _MOST_CHUNKS
         question = loaders.clean_text(question)[0]
         searched = loaders.clean_text(searched)[0] if searched else search_question(question, history)
         snapshot = self._snapshot
-        found = self._search(snapshot, searched, wanted)
+        found = self._search(snapshot, searched, wanted, trace=trace)
         near = [
             item for n, item in enumerate(found) if n < wanted or any(hit.rank <= wanted for hit in item.hits.values())
         ]
-        support = self._judge(snapshot, searched, found)
+        with trace.step("verdict"):
+            support = self._judge(snapshot, searched, found)
         fill = partial(
             build_prompt,
             question,
@@ -637,17 +685,51 @@ class AutoContext:
             history=history,
             searched=searched,
         )
-        prompt, listed = fill(near), {id(item) for item in near}
-        others = [id(item) for item in found if id(item) not in listed]
-        offered = set(listed)
+        listed = {id(item) for item in near}
+        with trace.step("prompt"):
+            prompt = self._fill(fill, found, near, wanted)
+        shown = tuple(left for left in prompt.left_out if id(left.evidence) in listed)
+        return Explanation(
+            prompt=replace(prompt, left_out=shown),
+            evidence=tuple(found),
+            left_out=prompt.left_out,
+            num_results=wanted,
+            depth=max(wanted, self.settings.candidates),
+            weighings=trace.weighings,
+            seconds=trace.seconds,
+        )
+
+    @staticmethod
+    def _fill(
+        fill: Callable[[list[Evidence]], Prompt], found: Sequence[Evidence], near: list[Evidence], wanted: int
+    ) -> Prompt:
+        """Make the prompt of what is near the top; the next ones may take the places of near-duplicates."""
+        prompt, offered = fill(near), {id(item) for item in near}
+        others = [id(item) for item in found if id(item) not in offered]
         while others and len(prompt.evidence) < wanted:
             copies = sum(left.copy_of is not None for left in prompt.left_out)
             if not copies:
                 break
-            offered.update(others[:copies])  # the next ones may take the places of near-duplicates
+            offered.update(others[:copies])
             others = others[copies:]
             prompt = fill([item for item in found if id(item) in offered])
-        return replace(prompt, left_out=tuple(left for left in prompt.left_out if id(left.evidence) in listed))
+        return prompt
+
+    def ranking(self, retriever: str, question: str, depth: int) -> list[tuple[Chunk, Hit]]:
+        """Return one retriever's own ranking, at most `depth` chunks, best first.
+
+        Raises
+        ------
+        SettingsError
+            If there is no retriever of this name.
+        EncoderError
+            If it needs an embedding model, and there is none.
+        """
+        snapshot = self._snapshot
+        if not snapshot.chunks:
+            return []
+        hits = self._retriever(snapshot, retriever).search(loaders.clean_text(question)[0], depth)
+        return [(snapshot.chunks[hit.chunk], hit) for hit in hits]
 
     def ask(
         self,
@@ -731,15 +813,20 @@ class AutoContext:
             merged.append((start, end))
         return merged
 
-    def warm_up(self, progress: Progress | None = None) -> None:
-        """Load the embedding model and index what there is now, so that the first question need not wait for it."""
+    def warm_up(self, progress: Progress | None = None, should_stop: Callable[[], bool] | None = None) -> None:
+        """Load the embedding model and index what there is now, so that the first question need not wait for it.
+
+        Parameters
+        ----------
+        progress, should_stop
+            As in `add_files`, of what must be embedded first. Without `progress`, a search embeds it.
+        """
         encoder = self._encoder
-        if isinstance(encoder, SentenceTransformerEncoder):
+        if isinstance(encoder, LoadedEncoder):
             encoder.warm_up()
+        if progress is not None:
+            self._embed_all(progress, should_stop or (lambda: False))
         snapshot = self._snapshot
-        if progress is not None and encoder is not None and snapshot.chunks:
-            entries, total = list(snapshot.entries.values()), len(snapshot.chunks)
-            self._embed(entries, lambda done: progress("Embedding", done, total), lambda: False)
         if snapshot.chunks:
             for name in self.retrievers:
                 self._retriever(snapshot, name)
@@ -833,7 +920,7 @@ class AutoContext:
         if "dense" not in self.settings.retrievers:  # only to measure chunks: not worth a download
             options = replace(options, allow_download=False)
         try:
-            return default_encoder() if options == EncoderOptions() else SentenceTransformerEncoder(options)
+            return shared_encoder(options)
         except EncoderError as error:
             if "dense" in self.settings.retrievers:
                 self._encoder_problem = f"{error} Until then passages are found by their words only."
@@ -844,6 +931,45 @@ class AutoContext:
         """The encoder if a retriever uses it."""
         return self._found_encoder if "dense" in self.settings.retrievers else None
 
+    def _embed_all(self, progress: Progress, stop: Callable[[], bool]) -> None:
+        entries, total = list(self._snapshot.entries.values()), len(self._snapshot.chunks)
+        if total and self._encoder is not None:
+            self._embed(entries, lambda done: progress("Embedding", done, total), stop)
+
+    def _lacks_vectors(self) -> bool:
+        """Tell whether a text of the collection was never embedded."""
+        encoder = self._encoder
+        if encoder is None:
+            return False
+        if self._store is not None:
+            return self._store.lacks_vectors(encoder.name)
+        return any(text_hash not in self._vectors for text_hash in self._snapshot.hashes)
+
+    def _without_vectors(self, entries: Sequence[Entry], encoder: Encoder) -> dict[bytes, str]:
+        """Take the vectors that store and cache have into memory; return the texts that have none yet, by hash."""
+        missing = [text_hash for entry in entries for text_hash in entry.hashes if text_hash not in self._vectors]
+        for known in (self._store.vectors if self._store else None, self._from_cache if self._cache else None):
+            if missing and known is not None:
+                for first in range(0, len(missing), _LOAD_BATCH):
+                    self._add_vectors(known(encoder.name, missing[first : first + _LOAD_BATCH]))
+                missing = [text_hash for text_hash in missing if text_hash not in self._vectors]
+        texts = dict.fromkeys(missing, "")
+        for entry in entries if texts else ():
+            if not texts.keys().isdisjoint(entry.hashes):
+                of_entry = zip(entry.hashes, entry.texts, strict=True)
+                texts.update((text_hash, text) for text_hash, text in of_entry if text_hash in texts)
+        return texts
+
+    def _from_cache(self, model: str, hashes: Sequence[bytes]) -> Mapping[bytes, Vectors]:
+        rows = self._cache.get(model, hashes) if self._cache is not None else {}
+        if rows and self._store is not None:
+            self._store.add_vectors(model, rows)
+        return rows
+
+    def _add_vectors(self, rows: Mapping[bytes, Vectors]) -> None:
+        with self._building:  # a smaller pool may be about to take the place of this one
+            self._vectors.add(rows)
+
     def _embed(self, entries: Sequence[Entry], tell: Callable[[int], None], stop: Callable[[], bool]) -> list[Entry]:
         """Get a vector of each chunk, from memory, the store, the cache, or the encoder.
 
@@ -852,30 +978,20 @@ class AutoContext:
         encoder = self._encoder
         if encoder is None:
             return list(entries)
-        missing = {h: "" for entry in entries for h in entry.hashes if h not in self._vectors}
-        for known in (self._store.vectors if self._store else None, self._cache.get if self._cache else None):
-            if missing and known is not None:
-                wanted = list(missing)
-                for first in range(0, len(wanted), _LOAD_BATCH):
-                    self._vectors.add(known(encoder.name, wanted[first : first + _LOAD_BATCH]))
-                missing = {h: "" for h in missing if h not in self._vectors}
+        missing = self._without_vectors(entries, encoder)
         total = sum(len(entry.chunks) for entry in entries)
         tell(total - len(missing))
-        for entry in entries:
-            if not missing.keys().isdisjoint(entry.hashes):
-                texts = zip(entry.hashes, entry.texts, strict=True)
-                missing.update((text_hash, text) for text_hash, text in texts if text_hash in missing)
         hashes = sorted(missing, key=lambda text_hash: len(missing[text_hash]))  # like lengths together: little padding
         for first in range(0, len(hashes), _ENCODE_BATCH):
             if stop():
                 return [entry for entry in entries if all(text_hash in self._vectors for text_hash in entry.hashes)]
             batch = hashes[first : first + _ENCODE_BATCH]
             rows = dict(zip(batch, encoder.encode([missing[text_hash] for text_hash in batch]), strict=True))
-            self._vectors.add(rows)
             if self._store is not None:  # at once: what is made is never made again, whatever happens
                 self._store.add_vectors(encoder.name, rows)
             if self._cache is not None:
                 self._cache.put(encoder.name, rows)
+            self._add_vectors(rows)
             tell(total - len(hashes) + first + len(batch))
         return list(entries)
 
@@ -887,9 +1003,12 @@ class AutoContext:
         encoder = self._encoder if name == "dense" else None
         vectors: Vectors | VectorRows | None = None
         if encoder is not None:
-            self._embed(list(snapshot.entries.values()), lambda _done: None, lambda: False)
-            places = self._vectors.places(snapshot.hashes)
-            vectors = VectorRows(self._vectors, places) if len(places) else encoder.encode([])
+            entries = list(snapshot.entries.values())
+            if self._words_only:
+                self._without_vectors(entries, encoder)
+            else:
+                self._embed(entries, lambda _done: None, lambda: False)
+            vectors = VectorRows(self._vectors, snapshot.hashes) if snapshot.chunks else encoder.encode([])
         return Corpus(
             snapshot.chunks,
             self.settings,
@@ -928,23 +1047,43 @@ class AutoContext:
             trust=trust,
         )
 
-    def _search(self, snapshot: Snapshot, question: str, num_results: int, limit: int | None = None) -> list[Evidence]:
+    def _search(
+        self,
+        snapshot: Snapshot,
+        question: str,
+        num_results: int,
+        limit: int | None = None,
+        trace: Trace | None = None,
+    ) -> list[Evidence]:
         if num_results < 1:
             raise SettingsError(f"num_results must be 1 or more, not {num_results}.")
         if not snapshot.chunks or not question.strip():
             return []
+        trace = trace if trace is not None else Trace()
         depth = max(num_results, self.settings.candidates)
         names = self.retrievers
-        used = [self._retriever(snapshot, name) for name in names]
-        return fuse(
-            {retriever.name: retriever.search(question, depth) for retriever in used},
-            snapshot.chunks,
-            method=self.settings.fusion,
-            weights={name: self.settings.weights.get(name) or 1.0 for name in names},  # 0: BM25 stands in
-            trust={retriever.name: retriever.trust(question) for retriever in used},
-            depth=depth,
-            limit=limit,
+        with trace.step("index"):
+            used = [self._retriever(snapshot, name) for name in names]
+        for retriever in used:
+            if isinstance(retriever, DenseRetriever):
+                with trace.step("question's vector"):
+                    retriever.closeness(question, {})  # to no chunk: the vector is made, and at hand for the search
+        rankings: dict[str, list[Hit]] = {}
+        trust: dict[str, float] = {}
+        for retriever in used:
+            with trace.step(retriever.name):
+                rankings[retriever.name] = retriever.search(question, depth)
+                trust[retriever.name] = retriever.trust(question)
+        method = self.settings.fusion
+        weights = {name: self.settings.weights.get(name) or 1.0 for name in names}  # 0: BM25 stands in
+        effective = effective_weights(
+            rankings, method=method, weights=weights, trust=trust, depth=depth, n_chunks=len(snapshot.chunks)
         )
+        trace.weighings = tuple(Weighing(name, weights[name], trust[name], effective[name]) for name in names)
+        with trace.step("fusion"):
+            return fuse(
+                rankings, snapshot.chunks, method=method, weights=weights, trust=trust, depth=depth, limit=limit
+            )
 
 
 def _checked(settings: Settings) -> Settings:

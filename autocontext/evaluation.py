@@ -230,7 +230,7 @@ def evaluate(
     try:
         step("Reading the questions", 0, total)
         remembering = _remembering(ac.encoder)
-        if remembering is not None:
+        if remembering is not None and "dense" in ac.retrievers:
             remembering.encode([case.question for case in cases])
         base = ac.variant(ac.settings, encoder=remembering)
         for name, chosen in systems.items():
@@ -316,7 +316,7 @@ def _measure(system: AutoContext, cases: Sequence[_Case], tell: Callable[[int], 
 def _embed_sentences(system: AutoContext, rankings: Sequence[Sequence[Evidence]]) -> None:
     """Embed what the verdicts will look at in one go: much faster than a few sentences a question."""
     encoder = system.encoder
-    if isinstance(encoder, _Remembering):
+    if isinstance(encoder, _Remembering) and "dense" in system.retrievers:
         best = {item.chunk.text for found in rankings for item in found[:LOOKED_AT]}
         encoder.encode([sentence for text in sorted(best) for sentence in split_into_sentences(text)])
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 from autocontext.datatypes import Chunk, Contribution, Evidence, Hit
 from autocontext.settings import FusionMethod
@@ -14,8 +15,12 @@ from autocontext.settings import FusionMethod
 RRF_CONSTANT = 60
 _MANY = 10  # so many equal scores, with more behind them, say nothing
 # What is left of a weight when the retriever cannot read the question: enough to rank what nobody else found, too
-# little to overrule the other.
-_LEAST_TRUST = 0.001
+# little to overrule the other where it tells two chunks apart at all.
+_LEAST_TRUST = 1e-6
+# How two rankings are told from unrelated ones, by looking up the first hits of each in the best tenth of the other.
+_COMPARED = 10
+_IN_COMMON = 0.5  # of these, where both look for the same; medians of English sets: 0.45 to 1 between words and vectors
+_IS_SOUND = 0.99  # before anything is seen: somebody chose this retriever
 
 
 def reciprocal_rank_fusion(
@@ -110,7 +115,9 @@ def fuse(
     weights
         By retriever, 0 or more; a missing one counts as 1, 0 removes the retriever.
     trust
-        By retriever, 0 to 1: how far it can judge this question. It scales the weight, down to a thousandth.
+        By retriever, 0 to 1: how far it can judge this question. It scales the weight, down to a millionth. A retriever
+        whose hits are no more like any other's than chance would have it is trusted less: of two that are unrelated,
+        the one with the smaller weight, as far as the other can judge the question.
     depth
         How many hits each retriever was asked for: one that returned fewer has no others to give.
     limit
@@ -122,16 +129,10 @@ def fuse(
         Every returned chunk once, or the first `limit`. The contributions of each add up to its score; ties are in
         chunk order.
     """
-    if len(rankings) == 1:  # one retriever alone gives its own ranking
-        trust = {}
-    effective = {
-        name: weights.get(name, 1.0) * max(trust.get(name, 1.0), _LEAST_TRUST)
-        for name in rankings
-        if weights.get(name, 1.0) > 0
-    }
+    effective = effective_weights(
+        rankings, method=method, weights=weights, trust=trust, depth=depth, n_chunks=len(chunks)
+    )
     if method == "scores":
-        whole = math.fsum(effective.values())
-        effective = {name: weight / whole for name, weight in effective.items()}
         shares = {name: _score_shares(rankings[name], depth, weight) for name, weight in effective.items()}
     elif method == "ranks":
         shares = {
@@ -147,6 +148,60 @@ def fuse(
         contributions = tuple(Contribution(name, effective[name], shares[name].get(number, 0.0)) for name in hits)
         found.append(Evidence(chunks[number], score, hits, contributions))
     return found
+
+
+def effective_weights(
+    rankings: Mapping[str, Sequence[Hit]],
+    *,
+    method: FusionMethod,
+    weights: Mapping[str, float],
+    trust: Mapping[str, float],
+    depth: int,
+    n_chunks: int,
+) -> dict[str, float]:
+    """Return what each retriever's weight comes to for one question; those of weight 0 are not in it.
+
+    Scaled by the trust, unless it is alone, and by how likely its ranking is more than noise; for ``"scores"`` they add
+    up to 1.
+    """
+    if len(rankings) == 1:  # one retriever alone gives its own ranking
+        trust = {}
+    used = {name: weights.get(name, 1.0) for name in rankings if weights.get(name, 1.0) > 0}
+    sound = _soundness({name: rankings[name] for name in used}, used, trust, depth, n_chunks)
+    effective = {name: weight * max(trust.get(name, 1.0) * sound[name], _LEAST_TRUST) for name, weight in used.items()}
+    whole = math.fsum(effective.values()) if method == "scores" else 1.0
+    return {name: weight / whole for name, weight in effective.items()}
+
+
+def _soundness(
+    rankings: Mapping[str, Sequence[Hit]],
+    weights: Mapping[str, float],
+    trust: Mapping[str, float],
+    depth: int,
+    n_chunks: int,
+) -> dict[str, float]:
+    """Return for each retriever, 0 to 1, how likely its ranking is more than noise; 1 for the one that leads."""
+    found = [name for name, ranking in rankings.items() if ranking]
+    pairs = {two: _related(rankings[two[0]], rankings[two[1]], depth, n_chunks) for two in combinations(found, 2)}
+    related = {name: max((share for two, share in pairs.items() if name in two), default=1.0) for name in rankings}
+    by_lead = sorted(rankings, key=lambda name: (-weights[name] * related[name], name))  # not by the order they come in
+    leader = by_lead[0] if by_lead else ""
+    doubt = trust.get(leader, 1.0) ** 2  # one that hardly knows the question's words cannot accuse another
+    return {name: 1.0 if name == leader else 1 - doubt * (1 - share) for name, share in related.items()}
+
+
+def _related(one: Sequence[Hit], other: Sequence[Hit], depth: int, n_chunks: int) -> float:
+    """Return the probability that two rankings look for the same, by Bayes' rule from the hits that they share."""
+    reach = min(depth, max(_COMPARED, n_chunks // 10))
+    by_chance = reach / n_chunks
+    if depth < _COMPARED or by_chance >= _IN_COMMON:  # too few hits, or nearly every chunk is among the best
+        return 1.0
+    odds = _IS_SOUND / (1 - _IS_SOUND)
+    for first, second in ((one, other), (other, one)):
+        best = {hit.chunk for hit in second[:reach]}
+        held = [hit.chunk in best for hit in first[:_COMPARED]]
+        odds *= math.prod(_IN_COMMON / by_chance if h else (1 - _IN_COMMON) / (1 - by_chance) for h in held)
+    return odds / (1 + odds)
 
 
 def _score_shares(ranking: Sequence[Hit], depth: int, weight: float) -> dict[int, float]:

@@ -1,10 +1,12 @@
-"""Many files into a collection: read, cut, embedded and kept in groups, so that the first can be asked soon.
+"""Many files into a collection: read, cut and kept in groups, and embedded meanwhile.
 
-A bad file costs its own row, a slow one is overtaken, and one of very many chunks comes last.
+Words find a document as soon as its group is kept, its meaning when it is embedded, on a thread of its own. A bad file
+costs its own row, a slow one is overtaken, and one of very many chunks is embedded last.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +16,7 @@ from pathlib import Path
 
 from autocontext import loaders
 from autocontext.datatypes import Chunk, Document, FileReport, FileStatus, Report
-from autocontext.errors import KindError, LoadError, LoadStoppedError, StoreError
+from autocontext.errors import AutoContextError, KindError, LoadError, LoadStoppedError, StoreError
 from autocontext.loaders import Reading, Source
 from autocontext.naming import label, numbered
 from autocontext.reading import in_order
@@ -27,9 +29,11 @@ Progress = Callable[[str, int, int], None]
 Embed = Callable[[Sequence[Entry], Callable[[int], None]], list[Entry]]
 
 STOPPED = "Stopped before it was indexed."
+WORDS_ONLY = "Not embedded yet: found by its words only until files are added again."
 _FIRST_GROUP, _LARGEST_GROUP = 128, 2048  # chunks: soon something to ask, later few rebuilds of the keyword index
 _GROUP_SECONDS = 2.0
-_BIG = 2048  # chunks of a document that comes after the others
+_BIG = 2048  # chunks of a document that is embedded after the others
+_PORTION = 4096  # chunks that are put in order of their length together
 _KEPT_ORIGINALS = (".pdf",)
 _PDFS_AT_ONCE = 5  # at most so many, one after the other, in front of a child
 
@@ -187,13 +191,15 @@ def index_files(
     leaving
         Names of documents that will be removed: a new one of the same content was renamed.
     embed
-        Gets vectors, and returns the entries that have all of theirs: fewer, if it is to stop.
+        Gets vectors, and returns the entries that have all of theirs: fewer, if it is to stop. It is called on another
+        thread.
     keep
         Makes some outcomes part of the collection, all or none.
     """
     files = batch.files
     rows: dict[int, FileReport] = {}
-    groups = _Groups(embed, keep, tell, rows, known)
+    embedding = _Embedding(embed, tell, stop)
+    groups = _Groups(keep, embedding.add, rows, known)
     contents = {entry.document.content_hash: name for name, entry in reversed(list(known.items()))}
     told = batch.encodings
     reading = Reading(lambda done, total: tell("Pages", done, total), stop, pdf)
@@ -208,30 +214,39 @@ def index_files(
         max(limits.seconds, _PDFS_AT_ONCE * (pdf.seconds + 5)) if loaders.suffix_of(name) == ".pdf" else limits.seconds
         for name, _ in files
     ]
-    for index, result in in_order(calls, should_stop=stop, while_waiting=groups.close_old, limit=seconds.__getitem__):
-        name = files[index][0]
-        outcome = result or Outcome(
-            not_taken(name, "failed", f"Not read within {seconds[index]:g} seconds: split it.", known.get(name))
-        )
-        if outcome.entry is not None:
-            taken, size = taken + 1, size + outcome.size
-            if taken > limits.files or size > limits.megabytes * 1e6:
-                taken, size = taken - 1, size - outcome.size
-                why = f"Over {limits.files:,} files or {limits.megabytes:g} MB at once: add it in another round."
-                outcome = Outcome(not_taken(name, "skipped", why, known.get(name)))
-        outcome = _remarked(outcome, known.get(name), contents, leaving, batch.remarks)
-        rows[index] = outcome.row
-        tell("Reading", len(rows), len(files))
-        groups.add(index, outcome)
-        if groups.error is not None:  # a full disk: nothing more could be kept
-            break
+    try:
+        for index, result in in_order(
+            calls, should_stop=stop, while_waiting=groups.close_old, limit=seconds.__getitem__
+        ):
+            name = files[index][0]
+            outcome = result or Outcome(
+                not_taken(name, "failed", f"Not read within {seconds[index]:g} seconds: split it.", known.get(name))
+            )
+            if outcome.entry is not None:
+                taken, size = taken + 1, size + outcome.size
+                if taken > limits.files or size > limits.megabytes * 1e6:
+                    taken, size = taken - 1, size - outcome.size
+                    why = f"Over {limits.files:,} files or {limits.megabytes:g} MB at once: add it in another round."
+                    outcome = Outcome(not_taken(name, "skipped", why, known.get(name)))
+            outcome = _remarked(outcome, known.get(name), contents, leaving, batch.remarks)
+            rows[index] = outcome.row
+            tell("Reading", len(rows), len(files))
+            groups.add(index, outcome)
+            if groups.error is not None:  # a full disk: nothing more could be kept
+                break
+    except BaseException:
+        embedding.abandon()
+        raise
     groups.finish()
+    embedded = embedding.finish()
+    for index in groups.kept.keys() - {index for index, entry in groups.kept.items() if id(entry) in embedded}:
+        rows[index] = replace(rows[index], reason=" ".join(filter(None, (rows[index].reason, WORDS_ONLY))))
     unread = _sentence(str(groups.error)) if groups.error is not None else STOPPED
     unread_status: FileStatus = "failed" if groups.error is not None else "skipped"
     for index, (name, _) in enumerate(files):
         if index not in rows:
             rows[index] = not_taken(name, unread_status, unread, known.get(name))
-    return Report([rows[index] for index in range(len(files))], batch.notes, groups.error)
+    return Report([rows[index] for index in range(len(files))], batch.notes, groups.error or embedding.error)
 
 
 def _remarked(
@@ -256,70 +271,144 @@ def _remarked(
 
 
 class _Groups:
-    """Collects outcomes and brings them in group by group."""
+    """Collects outcomes and makes them part of the collection group by group.
+
+    Attributes
+    ----------
+    kept
+        The entries that were kept, by the file's place in the batch.
+    error
+        Why nothing more can be kept.
+    """
 
     def __init__(
         self,
-        embed: Embed,
         keep: Callable[[Sequence[Outcome]], None],
-        tell: Progress,
+        embed: Callable[[Sequence[Entry]], None],
         rows: dict[int, FileReport],
         before: Mapping[str, Entry],
     ) -> None:
-        self._embed, self._keep, self._tell, self._rows, self._before = embed, keep, tell, rows, before
+        self._keep, self._embed, self._rows, self._before = keep, embed, rows, before
         self._open: dict[int, Outcome] = {}
-        self._big: dict[int, Outcome] = {}
         self._since = 0.0
         self._wanted = _FIRST_GROUP
-        self._done = self._known = 0  # chunks
+        self.kept: dict[int, Entry] = {}
         self.error: StoreError | None = None
 
     def add(self, index: int, outcome: Outcome) -> None:
         """Take one in; every now and then this closes a group."""
         if outcome.entry is not None:
-            self._known += len(outcome.entry.chunks)
-            if len(outcome.entry.chunks) > _BIG:
-                self._big[index] = outcome
-            else:
-                self._since = self._since if self._open else time.monotonic()
-                self._open[index] = outcome
+            self._since = self._since if self._open else time.monotonic()
+            self._open[index] = outcome
         if sum(len(item.entry.chunks) for item in self._open.values() if item.entry) >= self._wanted:
-            self._close_open()
+            self.finish()
             self._wanted = min(2 * self._wanted, _LARGEST_GROUP)
         self.close_old()
 
     def close_old(self) -> None:
         """Close the group if its first file has waited long enough."""
         if self._open and time.monotonic() - self._since > _GROUP_SECONDS:
-            self._close_open()
-
-    def _close_open(self) -> None:
-        group, self._open = self._open, {}
-        if group:
-            self._close(group)
+            self.finish()
 
     def finish(self) -> None:
-        """Close what is open, then the big ones, the smallest of them first."""
-        self._close_open()
-        for index, outcome in sorted(self._big.items(), key=lambda item: item[1].row.n_chunks):
-            self._close({index: outcome})
-
-    def _close(self, group: Mapping[int, Outcome]) -> None:
-        entries = [outcome.entry for outcome in group.values() if outcome.entry is not None]
-        complete: set[int] = set()
-        if self.error is None:
+        """Close the group."""
+        group, self._open = self._open, {}
+        entries = {index: outcome.entry for index, outcome in group.items() if outcome.entry is not None}
+        if self.error is None and entries:
             try:
-                complete = {id(entry) for entry in self._embed(entries, self._say)}
-                self._keep([outcome for outcome in group.values() if id(outcome.entry) in complete])
+                self._keep(list(group.values()))
             except StoreError as error:
                 self.error = error
-        for index, outcome in group.items():
-            name = outcome.row.name
-            if self.error is not None:
+            else:
+                self.kept |= entries
+                self._embed(list(entries.values()))
+        if self.error is not None:
+            for index, outcome in group.items():
+                name = outcome.row.name
                 self._rows[index] = not_taken(name, "failed", _sentence(str(self.error)), self._before.get(name))
-            elif id(outcome.entry) not in complete:
-                self._rows[index] = not_taken(name, "skipped", STOPPED, self._before.get(name))
-        self._done += sum(len(entry.chunks) for entry in entries)
+
+
+class _Embedding:
+    """Embeds what was kept, on a thread of its own: short documents before those of very many chunks.
+
+    Attributes
+    ----------
+    error
+        Why it ended early: no vectors could be made, or kept.
+    """
+
+    def __init__(self, embed: Embed, tell: Progress, stop: Callable[[], bool]) -> None:
+        self._embed, self._tell, self._stop = embed, tell, stop
+        self._waiting: list[Entry] = []
+        self._done = self._known = 0  # chunks
+        self._is_over = False
+        self._complete: set[int] = set()
+        self._failure: BaseException | None = None
+        self._change = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name="autocontext-embed", daemon=True)
+        self._thread.start()
+        self.error: AutoContextError | None = None
+
+    def add(self, entries: Sequence[Entry]) -> None:
+        """Take documents in, to be embedded soon."""
+        with self._change:
+            self._waiting += entries
+            self._known += sum(len(entry.chunks) for entry in entries)
+            self._change.notify()
+
+    def abandon(self) -> None:
+        """Let it end after the portion that it is at."""
+        with self._change:
+            self._waiting, self._is_over = [], True
+            self._change.notify()
+
+    def finish(self) -> set[int]:
+        """Wait until all are embedded, or it was stopped; return the ids of the entries that are.
+
+        Raises
+        ------
+        Exception
+            A fault of the encoder's own.
+        """
+        with self._change:
+            self._is_over = True
+            self._change.notify()
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        return self._complete
+
+    def _run(self) -> None:
+        try:
+            while portion := self._next():
+                complete = self._embed(portion, self._say)
+                self._complete |= {id(entry) for entry in complete}
+                self._done += sum(len(entry.chunks) for entry in portion)
+                if len(complete) < len(portion):
+                    return
+        except AutoContextError as error:
+            self.error = error
+        except BaseException as error:  # noqa: BLE001 it is raised again where somebody waits for it
+            self._failure = error
+
+    def _next(self) -> list[Entry]:
+        """Return documents to embed together; none at the end."""
+        with self._change:
+            self._change.wait_for(lambda: self._waiting or self._is_over)
+            small = [entry for entry in self._waiting if len(entry.chunks) <= _BIG]
+            while not small and not self._is_over:  # a big one waits for all that are not
+                self._change.wait()
+                small = [entry for entry in self._waiting if len(entry.chunks) <= _BIG]
+            portion: list[Entry] = []
+            size = 0
+            for entry in small or sorted(self._waiting, key=lambda entry: len(entry.chunks))[:1]:
+                portion.append(entry)
+                size += len(entry.chunks)
+                if size >= _PORTION:
+                    break
+            taken = set(map(id, portion))
+            self._waiting = [entry for entry in self._waiting if id(entry) not in taken]
+            return [] if self._stop() else portion
 
     def _say(self, done: int) -> None:
         self._tell("Embedding", self._done + done, self._known)

@@ -122,7 +122,7 @@ def build_prompt(
         elif len(taken) >= max_chunks:
             left_out.append(LeftOut(item, f"below the best {max_chunks}"))
         elif cost > free:
-            left_out.append(LeftOut(item, f"needs about {cost} tokens, {free} were left"))
+            left_out.append(LeftOut(item, f"needs about {cost} tokens, {free} were left", needs=cost))
         else:
             blocks.append(block)
             taken.append(item)

@@ -42,6 +42,20 @@ class ReadingEncoder(Encoder, Protocol):
         ...
 
 
+@runtime_checkable
+class LoadedEncoder(Encoder, Protocol):
+    """An encoder that is loaded from a file, on first use or before."""
+
+    @property
+    def description(self) -> str:
+        """What it is and, once it is loaded, how it computes, in a few words for people."""
+        ...
+
+    def warm_up(self) -> None:
+        """Load it now rather than at the first call of `encode`."""
+        ...
+
+
 class Retriever(Protocol):
     """Ranks the chunks it was built over."""
 
@@ -86,7 +100,10 @@ class Store(Protocol):
         ...
 
     def save(self, items: Iterable[Kept], model: str = "", rows: Mapping[bytes, Vectors] | None = None) -> None:
-        """Insert, or replace the documents of the same names in their places, together with vectors; all or nothing."""
+        """Insert, or replace the documents of the same names in their places, together with vectors; all or nothing.
+
+        Where one was replaced, the value ``"stale"`` is kept until the next `prune`.
+        """
         ...
 
     def remove(self, names: Iterable[str]) -> None:
@@ -107,6 +124,10 @@ class Store(Protocol):
 
     def vectors(self, model: str, hashes: Sequence[bytes]) -> Mapping[bytes, Vectors]:
         """Return the known vectors by the hash of the text."""
+        ...
+
+    def lacks_vectors(self, model: str) -> bool:
+        """Tell whether there is a chunk whose text has no vector."""
         ...
 
     def add_vectors(self, model: str, rows: Mapping[bytes, Vectors]) -> None:

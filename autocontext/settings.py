@@ -7,12 +7,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from autocontext.errors import SettingsError
 from autocontext.records import known_fields, to_plain
 
 FusionMethod = Literal["scores", "ranks", "union"]
+Backend = Literal["auto", "openvino", "sentence-transformers"]
 
 
 def _require(condition: bool, message: str) -> None:
@@ -76,11 +77,19 @@ class EncoderOptions:
         A folder that holds the model; None looks in the local model cache, then in the installed package.
     allow_download
         Whether it may be fetched from the hub when it is nowhere on this machine.
+    backend
+        What computes the vectors, which are the same: ``"openvino"``, ``"sentence-transformers"``, or ``"auto"`` for
+        the first where it can, and no GPU is there.
     """
 
     model: str = "all-MiniLM-L6-v2"
     folder: Path | None = None
     allow_download: bool = True
+    backend: Backend = "auto"
+
+    def __post_init__(self) -> None:
+        known = get_args(Backend)
+        _require(self.backend in known, f"backend is {', '.join(known[:-1])} or {known[-1]}, not {self.backend!r}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

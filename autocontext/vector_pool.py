@@ -55,8 +55,8 @@ class VectorPool:
         return row
 
     def places(self, hashes: Sequence[bytes]) -> NDArray[np.int32]:
-        """Return where the vectors of these texts are; KeyError for an unknown one."""
-        return np.fromiter(map(self._places.__getitem__, hashes), np.int32, len(hashes))
+        """Return where the vectors of these texts are; -1 for those that are not here."""
+        return np.fromiter((self._places.get(text_hash, -1) for text_hash in hashes), np.int32, len(hashes))
 
     def dot(self, vector: Vectors) -> Vectors:
         """Return the product of every row with `vector`, shape (n_rows,)."""
@@ -85,19 +85,43 @@ class VectorPool:
 
 
 class VectorRows:
-    """The vectors of a list of chunks, as rows of a matrix that lies in a pool."""
+    """The vectors of a list of texts, as rows of a matrix that lies in a pool.
 
-    def __init__(self, pool: VectorPool, places: NDArray[np.int32]) -> None:
+    A text that is not embedded yet has a row of zeros, until it is.
+    """
+
+    def __init__(self, pool: VectorPool, hashes: Sequence[bytes]) -> None:
         self._pool = pool
-        self._places = places
-        self._all_in_order = len(places) == len(pool) and bool(np.all(places == np.arange(len(places))))
+        self._hashes = hashes
+        self._places = pool.places(hashes)
+        self._look()
+
+    def _look(self) -> None:
+        """Look for the texts that were not embedded when they were looked for last."""
+        missing = np.flatnonzero(self._places < 0)
+        if len(missing):
+            places = self._places.copy()
+            places[missing] = self._pool.places([self._hashes[int(number)] for number in missing])
+            self._places = places
+        self._missing = np.flatnonzero(self._places < 0)
+        self._in_order = not len(self._missing) and bool(np.all(self._places == np.arange(len(self._places))))
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._hashes)
 
     def __getitem__(self, number: int) -> Vectors:
-        return self._pool.row(int(self._places[number]))
+        place = int(self._places[number])
+        return self._pool.row(place) if place >= 0 else np.zeros_like(self._pool.row(0))
 
     def __matmul__(self, vector: Vectors) -> Vectors:
+        if len(self._missing):
+            self._look()
+        places, missing = self._places, self._missing
         products = self._pool.dot(vector)
-        return products[: len(self._places)] if self._all_in_order else products[self._places]
+        if self._in_order:
+            return products[: len(places)]
+        if not len(products):
+            return np.zeros(len(places), np.float32)
+        of_texts = products[places]
+        of_texts[missing] = 0
+        return of_texts

@@ -17,3 +17,4 @@ with page("Documents") as state:
         if st.button("Try the sample collection", icon=":material/auto_stories:"):
             state.add_sample()
             st.rerun()
+    documents.show_model(state)

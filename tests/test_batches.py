@@ -75,29 +75,38 @@ def test_a_loaders_own_fault_costs_its_file(make_context, slow_loader):
     assert rows(report) == [("a.txt", "failed", "It could not be read (TypeError)."), ("b.txt", "added", "")]
 
 
-def test_the_first_documents_can_be_asked_long_before_the_last_is_embedded():
+def test_documents_are_found_by_their_words_before_they_are_embedded():
     seen = []
 
     class Watching(HashEncoder):
         def encode(self, texts):
-            seen.append(len(ac.documents))
+            if len(texts) > 1:
+                seen.append((len(ac.documents), set(ac.search("Sentence 0-7")[0].hits)))
             return super().encode(texts)
 
     ac = AutoContext(Settings(chunking=ChunkOptions(sentences=1, sentence_tokens=0)), Watching())
     text = "".join(f"Sentence {{n}}-{n}. " for n in range(50))
     ac.add_files([(f"{n}.txt", text.replace("{n}", str(n)).encode()) for n in range(40)])
-    assert seen == sorted(seen)
-    assert seen[0] == 0
-    assert len(set(seen)) >= 4, seen
-    assert seen[3] > 0, "after the first 128 chunks or so there is something to ask"
+    assert seen[0][0] > 0
+    assert seen[0][1] == {"bm25"}
+    assert [count for count, _ in seen] == sorted(count for count, _ in seen)
+    assert set(ac.search("Sentence 0-7")[0].hits) == {"bm25", "dense"}
 
 
-def test_a_huge_document_comes_after_the_others(make_context):
-    ac = make_context(chunking=ChunkOptions(sentences=1, sentence_tokens=0))
+def test_a_huge_document_is_embedded_after_the_others():
+    texts = []
+
+    class Listening(HashEncoder):
+        def encode(self, given):
+            texts.extend(given)
+            return super().encode(given)
+
+    ac = AutoContext(Settings(chunking=ChunkOptions(sentences=1, sentence_tokens=0)), Listening())
     huge = "".join(f"Line {n}. " for n in range(2100)).encode()
     report = ac.add_files([("huge.txt", huge), ("a.txt", SALT), ("b.txt", b"Tea steeps.")])
     assert [row.name for row in report] == ["huge.txt", "a.txt", "b.txt"]
-    assert list(ac.documents) == ["a.txt", "b.txt", "huge.txt"]
+    assert sorted(texts[:2]) == ["Salt melts at 801 degrees.", "Tea steeps."]
+    assert len(texts) == 2102
 
 
 def test_calls_come_in_order_and_a_late_one_when_it_is_done():

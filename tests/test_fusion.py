@@ -176,3 +176,8 @@ def test_trust_scales_the_weight_but_leaves_a_little(trust, kept):
 def test_empty_rankings_give_no_evidence(method):
     assert fused({"bm25": [], "dense": []}, method) == []
     assert scores(fused({"bm25": [], "dense": TWO["dense"]}, method))[0][0] == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_weights_of_zero_for_all_give_no_evidence(method):
+    assert fused(TWO, method, weights={"bm25": 0.0, "dense": 0.0}) == []

@@ -109,14 +109,14 @@ def test_noise_of_a_retriever_that_knows_it_cannot_read_costs_next_to_nothing(ki
     assert np.mean(losses(kind, method=method, weight=weight, trust=0.0)) <= 0.002
 
 
-@pytest.mark.parametrize(("weight", "amount"), [(0.65, 0.20), (1.0, 0.50)])
+@pytest.mark.parametrize(("weight", "amount"), [(0.65, 0.06), (1.0, 0.11)])
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=6, deadline=None)
-def test_noise_of_a_retriever_that_claims_to_read_costs_no_more_than_its_weight_buys(weight, amount, seed):
-    """Measured: 0.16 of 0.93 nDCG@10 at the default weight, 0.45 at equal weights.
+def test_noise_of_a_retriever_that_claims_to_read_costs_little(weight, amount, seed):
+    """Measured: 0.035 of 0.93 nDCG@10 at the default weight, 0.07 at equal weights; 0.16 and 0.45 without a check.
 
-    In every second question the answer leads the next text by less than a fifth of the scores' range, and a random
-    cosine decides over what is nearer than its weight. So equal weights lose nearly three times as much.
+    In every second question the answer leads the next text by less than a fifth of the scores' range, so what is left
+    of the noise's weight, where some of its hits are also BM25's by chance, still decides a few.
     """
     assert np.mean(losses("random", weight=weight, seed=seed)) <= amount
 
@@ -157,6 +157,58 @@ def test_noise_can_only_turn_around_what_is_nearer_than_its_weight(noise, scores
             for other in good:
                 if (one.score - other.score) / spread > weight * max(trust, _LEAST_TRUST) + 1e-9:
                     assert place[one.chunk] < place[other.chunk]
+
+
+# --- rankings that have nothing in common ---
+
+MANY = [Chunk(n, f"{n}.txt", "x", 0, 1, 1) for n in range(200)]
+
+
+def weights_of(firsts, weights, trust=None, n_chunks=200, depth=30):
+    """Return each retriever's weight where it returned 30 chunks, the first of them those from a number on."""
+    rankings = {
+        name: [Hit(name, (first + n) % n_chunks, n + 1, 30.0 - n) for n in range(30)] for name, first in firsts.items()
+    }
+    found = fuse(rankings, MANY[:n_chunks], method="ranks", weights=weights, trust=trust or {}, depth=depth)
+    return {part.retriever: part.weight for item in found for part in item.contributions}
+
+
+# The best tenth is 20 chunks. That none of 10 and 10 is there is as likely as 0.9 ** 20 by chance, 0.5 ** 20 if sound.
+UNRELATED = 1 / (1 + (0.9 / 0.5) ** 20 / 99)
+
+
+def test_of_two_unrelated_rankings_the_one_with_the_smaller_weight_loses_it():
+    made = weights_of({"bm25": 0, "dense": 100}, {"dense": 0.65})
+    assert made == pytest.approx({"bm25": 1.0, "dense": 0.65 * UNRELATED})
+    assert made["dense"] < 0.001
+    turned = weights_of({"bm25": 0, "dense": 100}, {"dense": 2.0})
+    assert turned == pytest.approx({"bm25": UNRELATED, "dense": 2.0})
+
+
+def test_of_two_unrelated_rankings_of_one_weight_the_first_named_keeps_it():
+    assert weights_of({"bm25": 0, "dense": 100}, {}) == pytest.approx({"bm25": 1.0, "dense": UNRELATED})
+    assert weights_of({"dense": 100, "bm25": 0}, {}) == pytest.approx({"dense": 1.0, "bm25": UNRELATED})
+
+
+def test_three_tenths_of_the_first_hits_in_common_are_enough():
+    made = weights_of({"bm25": 0, "dense": 14}, {"dense": 0.65})  # 6 of dense's first 10 are among BM25's first 20
+    assert made == pytest.approx({"bm25": 1.0, "dense": 0.65}, abs=0.002)
+
+
+@pytest.mark.parametrize(("trust", "kept"), [(0.0, 1.0), (0.5, 0.75), (1.0, 0.0)])
+def test_one_that_hardly_knows_the_question_cannot_accuse_the_other(trust, kept):
+    made = weights_of({"bm25": 0, "dense": 100}, {}, {"bm25": trust})
+    assert made["dense"] == pytest.approx(kept, abs=0.001)
+
+
+def test_one_that_agrees_with_nobody_is_told_among_three_even_if_it_weighs_most():
+    made = weights_of({"noise": 100, "bm25": 0, "dense": 5}, {"noise": 2.0})
+    assert made == pytest.approx({"noise": 2 * UNRELATED, "bm25": 1.0, "dense": 1.0}, abs=0.001)
+
+
+def test_a_few_hits_or_chunks_are_no_ground_to_accuse():
+    assert weights_of({"bm25": 0, "dense": 100}, {}, depth=9) == {"bm25": 1.0, "dense": 1.0}
+    assert weights_of({"bm25": 0, "dense": 10}, {}, n_chunks=20) == {"bm25": 1.0, "dense": 1.0}
 
 
 # --- trust ---

@@ -279,7 +279,7 @@ class Crashing:
         return np.ones((len(texts), 64), dtype=np.float32) / 8
 
 ac = AutoContext(Settings(chunking=ChunkOptions(sentences=1, sentence_tokens=0)), Crashing(), sys.argv[1])
-ac.add("new.txt", "".join(f"Number {n}. " for n in range(100)).encode())
+ac.add("new.txt", "".join(f"Number {n}. " for n in range(300)).encode())
 """
 CRASH_WHILE_SAVING = """
 def items():
@@ -303,10 +303,12 @@ from autocontext.stores.sqlite import SQLiteStore
 
 
 @pytest.mark.parametrize(
-    ("crash", "embedded_before"), [(CRASH_WHILE_EMBEDDING, 64), (CRASH_WHILE_SAVING, 0)], ids=["embedding", "saving"]
+    ("crash", "documents", "embedded_before"),
+    [(CRASH_WHILE_EMBEDDING, ["a.txt", "new.txt"], 256), (CRASH_WHILE_SAVING, ["a.txt"], 0)],
+    ids=["embedding", "saving"],
 )
-def test_a_crash_leaves_the_collection_as_it_was_and_the_vectors_that_were_made(
-    path, open_context, crash, embedded_before
+def test_a_crash_leaves_whole_documents_and_the_vectors_that_were_made(
+    path, open_context, crash, documents, embedded_before
 ):
     one = {"chunking": ONE_SENTENCE}
     ac, _ = open_context(**one)
@@ -315,12 +317,11 @@ def test_a_crash_leaves_the_collection_as_it_was_and_the_vectors_that_were_made(
     ended = subprocess.run([sys.executable, "-c", IMPORTS + crash, path], cwd=ROOT, check=False)
     assert ended.returncode == 7
     again, encoder = open_context(**one)
-    assert list(again.documents) == ["a.txt"]
-    assert again.chunks == ac.chunks
+    assert list(again.documents) == documents
+    assert again.chunks[:2] == ac.chunks
+    assert again.add("new.txt", "".join(f"Number {n}. " for n in range(300)).encode()).n_chunks == 300
+    assert encoder.texts_encoded == 300 - embedded_before
     assert found(again, "salt")
-    encoder.texts_encoded = 0
-    assert again.add("new.txt", "".join(f"Number {n}. " for n in range(100)).encode()).n_chunks == 100
-    assert encoder.texts_encoded == 100 - embedded_before
 
 
 def test_a_collection_that_another_program_holds_is_an_error_of_ours(tmp_path):

@@ -83,17 +83,16 @@ def test_killed_in_the_middle_it_goes_on_and_embeds_nothing_twice(tmp_path):
     first.communicate()
     before = log.read_text().splitlines()
     assert 300 <= len(before) < 800
-    kept = SQLiteStore(store).load()
-    assert kept, "the groups that were done are there"
+    assert len(SQLiteStore(store).load()) == 40, "what was read is there, embedded or not"
     assert is_whole(store)
 
     second = start(folder, store, log)
     out, err = second.communicate(timeout=120)
 
-    assert out.strip() == f"{40 - len(kept)} added, {len(kept)} unchanged", err
+    assert out.strip() == "40 unchanged", err
     texts = log.read_text().splitlines()
     assert len(set(texts)) == 800
-    assert len(texts) - 800 <= 64, "at most the batch that was not yet written is embedded again"
+    assert len(texts) - 800 <= 256, "at most the batch that was not yet written is embedded again"
     ac, encoder = opened(store)
     assert len(ac.chunks) == 800
     ac.search("number")

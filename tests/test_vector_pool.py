@@ -45,7 +45,7 @@ def test_a_known_text_keeps_its_vector_and_its_place(small_blocks):
 
 def test_rows_of_chunks_are_in_the_chunks_order_each_as_often_as_it_comes(small_blocks):
     pool = filled(6)
-    rows = VectorRows(pool, pool.places([b"5", b"0", b"5"]))
+    rows = VectorRows(pool, [b"5", b"0", b"5"])
     assert len(rows) == 3
     assert (rows @ np.array([1, 0], np.float32)).tolist() == [5, 0, 5]
     assert rows[0].tolist() == [5, 1]
@@ -53,7 +53,7 @@ def test_rows_of_chunks_are_in_the_chunks_order_each_as_often_as_it_comes(small_
 
 def test_rows_stay_as_they_are_while_the_pool_grows(small_blocks):
     pool = filled(3)
-    rows = VectorRows(pool, pool.places([b"0", b"1", b"2"]))
+    rows = VectorRows(pool, [b"0", b"1", b"2"])
     pool.add(rows_of(3, 4, 5, 6))
     assert (rows @ np.array([1, 0], np.float32)).tolist() == [0, 1, 2]
 
@@ -86,3 +86,15 @@ def test_threads_that_add_lose_nothing():
         thread.join()
     assert len(pool) == 1000
     assert all(pool.get([b"%d" % n])[b"%d" % n][0] == n for n in range(1000))
+
+
+def test_a_text_without_a_vector_scores_nothing_until_it_has_one(small_blocks):
+    pool = VectorPool()
+    rows = VectorRows(pool, [b"1", b"2"])
+    assert (rows @ np.array([1, 0], np.float32)).tolist() == [0, 0]
+    pool.add(rows_of(2))
+    assert (rows @ np.array([1, 0], np.float32)).tolist() == [0, 2]
+    assert rows[0].tolist() == [0, 0]
+    pool.add(rows_of(3, 1))
+    assert (rows @ np.array([1, 0], np.float32)).tolist() == [1, 2]
+    assert rows[0].tolist() == [1, 1]

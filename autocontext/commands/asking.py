@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from autocontext.answer import Answer
-from autocontext.commands.common import KEY_VARIABLE, Parents, open_folder, options_of, put, tell
-from autocontext.datatypes import ModelOptions, Prompt
+from autocontext.commands.common import KEY_VARIABLE, Parents, open_folder, options_of, put, put_json, tell
+from autocontext.datatypes import Evidence, ModelOptions, Prompt
 from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError, SettingsError
 from autocontext.model_server import list_models
+from autocontext.records import to_plain
 from autocontext.transcript import to_markdown
 
 
@@ -23,6 +24,9 @@ def add_to(commands: Any, parents: Parents) -> None:
         "prompt", parents=[parents.collection, parents.size], help="print the prompt for a question"
     )
     prompt.add_argument("question", metavar="QUESTION")
+    prompt.add_argument(
+        "--json", action="store_true", help="print it as JSON, with its parts, passages and the verdict"
+    )
     prompt.set_defaults(run=_prompt)
 
     ask = commands.add_parser(
@@ -71,8 +75,37 @@ def _judged(prompt: Prompt) -> Prompt:
 
 
 def _prompt(parsed: argparse.Namespace) -> int:
-    put(str(_judged(_get_prompt(open_folder(parsed), parsed.question, parsed))))
+    prompt = _judged(_get_prompt(open_folder(parsed), parsed.question, parsed))
+    if parsed.json:
+        put_json(_record(prompt))
+    else:
+        put(str(prompt))
     return 0
+
+
+def _record(prompt: Prompt) -> dict[str, Any]:
+    return {
+        "prompt": prompt.text,
+        "question": prompt.question,
+        "tokens": prompt.tokens,
+        "max_tokens": prompt.max_tokens,
+        "parts": {part.name: part.tokens for part in prompt.parts},
+        "passages": [_passage(item) for item in prompt.evidence],
+        "left_out": [{**_passage(left.evidence), "reason": left.reason} for left in prompt.left_out],
+        "support": to_plain(prompt.support),
+    }
+
+
+def _passage(item: Evidence) -> dict[str, Any]:
+    return {
+        "document": item.chunk.document,
+        "where": item.chunk.place,
+        "text": item.chunk.text,
+        "start": item.chunk.start,
+        "end": item.chunk.end,
+        "score": item.score,
+        "hits": {name: {"rank": hit.rank, "score": hit.score} for name, hit in item.hits.items()},
+    }
 
 
 def _get_prompt(ac: AutoContext, question: str, parsed: argparse.Namespace) -> Prompt:

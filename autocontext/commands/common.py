@@ -49,7 +49,7 @@ def parents() -> Parents:
         metavar="FILE",
         help="SQLite file to keep the folder's index in: the next run embeds only what is new",
     )
-    folder.add_argument("--retrievers", nargs="+", metavar="NAME", help="bm25, dense or both (default)")
+    folder.add_argument("--retrievers", nargs="+", metavar="NAME", help="bm25, dense, tfidf (bm25 and dense)")
     folder.add_argument("--sentences", type=int, metavar="N", help="sentences a chunk (3)")
     folder.add_argument("--num-results", type=int, metavar="N", help="passages in the prompt at most (5)")
     folder.add_argument("--max-tokens", type=int, metavar="N", help="token budget of the prompt (3000)")

@@ -188,7 +188,10 @@ class SQLiteStore:
 
     @_told
     def save(self, items: Iterable[Kept], model: str = "", rows: Mapping[bytes, Vectors] | None = None) -> None:
-        """Insert, or replace the documents of the same names in their places, together with vectors; all or nothing."""
+        """Insert, or replace the documents of the same names in their places, together with vectors; all or nothing.
+
+        Where one was replaced, the value ``"stale"`` is kept until the next `prune`.
+        """
         self._require_file()
         with self._connection:
             for kept in items:
@@ -200,7 +203,8 @@ class SQLiteStore:
                     "extra = excluded.extra, original = excluded.original returning id",
                     (document.name, document.content_hash, document.text, extra, kept.original),
                 ).fetchone()
-                self._connection.execute("delete from chunks where document = ?", (id_,))
+                if self._connection.execute("delete from chunks where document = ?", (id_,)).rowcount:
+                    self._connection.execute("insert or replace into meta values ('stale', '1')")
                 self._connection.executemany(
                     "insert into chunks values (?, ?, ?, ?, ?, ?)",
                     (
@@ -233,6 +237,7 @@ class SQLiteStore:
             self._empty_log()
 
     def _prune(self) -> int:
+        self._connection.execute("delete from meta where key = 'stale'")
         return self._connection.execute(
             "delete from vectors where text_hash not in (select text_hash from chunks)"
         ).rowcount
@@ -271,6 +276,15 @@ class SQLiteStore:
                 if vector is not None:
                     found[text_hash] = vector
         return found
+
+    @_told
+    def lacks_vectors(self, model: str) -> bool:
+        """Tell whether there is a chunk whose text has no vector of this model."""
+        query = (
+            "select 1 from chunks where text_hash not in (select text_hash from vectors where model = "
+            "(select id from models where name = ?)) limit 1"
+        )
+        return self._connection.execute(query, (model,)).fetchone() is not None
 
     @_told
     def add_vectors(self, model: str, rows: Mapping[bytes, Vectors]) -> None:

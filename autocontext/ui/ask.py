@@ -33,9 +33,9 @@ def show_empty(state: UiState) -> None:
     show_kept(state)
 
 
-def show_question(state: UiState) -> None:
+def show_question(state: UiState, header: str = "Ask your documents") -> None:
     """Draw the question's field, where Enter asks, and search."""
-    st.header("Ask your documents", anchor=False)
+    st.header(header, anchor=False)
     with st.form("question_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         key = f"_question_{state.examples_taken}"  # an example fills the field: a new one that begins with it
         st.text_input("Question", state.question, key=key, placeholder="What do you want to know?")

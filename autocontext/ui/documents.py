@@ -132,6 +132,12 @@ def show_files(state: UiState) -> None:
         _show_file(state, row)
 
 
+def show_model(state: UiState) -> None:
+    """Say which embedding model is used and what computes it, and why not by the faster way; once it is known."""
+    if description := state.engine.encoder_description:
+        st.caption(plain(f"Embedding model: {description}. It runs on this machine."))
+
+
 def _show_file(state: UiState, row: FileReport) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"file_{abs(hash(row.name))}"):
         color, icon = _BADGES.get(row.status, ("gray", None))

@@ -22,9 +22,10 @@ from autocontext.ui.state import UiState, current_state, show_in_address
 PAGES = (
     ("app.py", "Ask", ":material/search:"),
     ("pages/chat.py", "Chat", ":material/forum:"),
+    ("pages/documents.py", "Documents", ":material/folder_open:"),
+    ("pages/inspect.py", "Inspect", ":material/troubleshoot:"),
     ("pages/compare.py", "Compare", ":material/compare_arrows:"),
     ("pages/evaluate.py", "Evaluate", ":material/fact_check:"),
-    ("pages/documents.py", "Documents", ":material/folder_open:"),
     ("pages/models.py", "Models", ":material/smart_toy:"),
     ("pages/collections.py", "Collections", ":material/inventory_2:"),
     ("pages/settings.py", "Settings", ":material/tune:"),
@@ -32,6 +33,8 @@ PAGES = (
 _STYLE = """<style>
 .passage { white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.55; }
 .passage mark { background: rgba(255, 176, 32, 0.34); color: inherit; border-radius: 3px; padding: 0 1px; }
+.passage .near { text-decoration: underline solid rgba(47, 127, 214, 0.75) 2px; text-underline-offset: 4px; }
+.passage.dim { opacity: 0.55; }
 .source { font-weight: 600; overflow-wrap: anywhere; }
 .where { opacity: 0.75; font-size: 0.875rem; overflow-wrap: anywhere; }
 .source { scroll-margin-top: 5rem; }

@@ -65,13 +65,11 @@ class IndexJob:
                 self.report = engine.add_files(
                     work, encodings=self._encodings, progress=self._progress, should_stop=self._should_stop
                 )
-            engine.warm_up(self._progress)
+            engine.warm_up(self._progress, self._should_stop)
         except AutoContextError as error:
             self.error = str(error)
         except Exception as error:  # noqa: BLE001 a bug: say so rather than show progress for ever
-            state = "Documents that were in before are as they were" if self.report is None else "The documents are in"
-            ready = "." if self.report is None else ", but the search is not ready."
-            self.error = f"Indexing failed ({type(error).__name__}). {state}{ready}"
+            self.error = f"Indexing failed ({type(error).__name__}). What was read is found by its words."
 
     def _should_stop(self) -> bool:
         return self._stop.is_set() or self._is_abandoned()

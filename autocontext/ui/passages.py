@@ -15,7 +15,11 @@ from autocontext.ui.page_view import show_page_button
 from autocontext.ui.safe import marked_html, plain, text_html
 from autocontext.ui.state import UiState, kept
 
-RETRIEVERS = {"bm25": ("BM25", "violet", ":material/notes:"), "dense": ("Dense", "blue", ":material/hub:")}
+RETRIEVERS = {
+    "bm25": ("BM25", "violet", ":material/notes:"),
+    "dense": ("Dense", "blue", ":material/hub:"),
+    "tfidf": ("TF-IDF", "green", ":material/tag:"),
+}
 _SUPPORT = {
     "weak": "The answer may not be in your documents.",
     "none": "The answer is probably not in your documents.",

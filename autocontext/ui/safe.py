@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -119,15 +120,24 @@ def _note_html(number: int, anchors: Mapping[int, str]) -> str:
     return ' <span class="note" title="no passage matches">no passage matches</span>'
 
 
-def marked_html(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return HTML that shows `text` literally, line ends kept, with the `spans` marked."""
+def marked_html(
+    text: str, spans: Iterable[tuple[int, int]], near: Iterable[tuple[int, int]] = (), css_class: str = "passage"
+) -> str:
+    """Return HTML that shows `text` literally, line ends kept, with the `spans` marked and what is `near` underlined.
+
+    Spans of one kind are ascending and do not overlap; those of two kinds may.
+    """
+    spans, near = list(spans), list(near)
+    cuts = sorted({0, len(text), *(offset for span in (*spans, *near) for offset in span)})
     pieces: list[str] = []
-    position = 0
-    for start, end in spans:
-        pieces += [html.escape(text[position:start]), "<mark>", html.escape(text[start:end]), "</mark>"]
-        position = end
-    pieces.append(html.escape(text[position:]))
-    return f'<div class="passage">{"".join(pieces)}</div>'
+    for start, end in pairwise(cuts):
+        piece = html.escape(text[start:end])
+        if any(a <= start and end <= b for a, b in spans):
+            piece = f"<mark>{piece}</mark>"
+        if any(a <= start and end <= b for a, b in near):
+            piece = f'<span class="near">{piece}</span>'
+        pieces.append(piece)
+    return f'<div class="{css_class}">{"".join(pieces)}</div>'
 
 
 def text_html(text: str, css_class: str, anchor: str = "") -> str:

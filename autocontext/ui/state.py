@@ -24,16 +24,19 @@ from autocontext.comparison import Choice
 from autocontext.datatypes import Chunk, ContextSize, FileReport, ModelOptions, Prompt, Report
 from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError
+from autocontext.explanation import Explanation
 from autocontext.folders import Signature, signature_of
 from autocontext.model_server import find_context_size
 from autocontext.naming import is_hidden, relative
 from autocontext.settings import Settings
+from autocontext.statistics import Statistics, collection_statistics
 from autocontext.ui.comparing import Comparing
 from autocontext.ui.draft import Draft
 from autocontext.ui.evaluating import EvaluateJob, Evaluating
 from autocontext.ui.jobs import AnswerJob, IndexJob
 from autocontext.ui.library import library
 from autocontext.ui.talk import Talk
+from autocontext.why_not import WhyNot, why_not
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "data"
@@ -56,8 +59,14 @@ class UiState:
         The last outcome of each file, by name; also of files that are not in the collection.
     notice
         A sentence to show once, on the next run.
+    explanation
+        The prompt for the question with all that it came about by; None if there is none.
     problem
         Why there is no prompt for the question, or "".
+    expected, why
+        A sentence that one expected in the prompt, and what kept it out.
+    statistics
+        How the documents were cut, once somebody has asked.
     drawn_empty
         Whether the page was last drawn without any document.
     uploads
@@ -83,7 +92,7 @@ class UiState:
     uploads: int = 0
     question: str = ""
     examples_taken: int = 0
-    prompt: Prompt | None = None
+    explanation: Explanation | None = None
     problem: str = ""
     budget: Budget | None = None
     num_results: int = 5
@@ -102,6 +111,9 @@ class UiState:
     favourites: list[ModelOptions] = field(default_factory=list)
     test_job: AnswerJob | None = None
     talk: Talk = field(default_factory=Talk)
+    expected: str = ""
+    why: WhyNot | None = None
+    statistics: Statistics | None = None
     comparing: Comparing = field(default_factory=Comparing)
     draft: Draft = field(default_factory=Draft)
     evaluating: Evaluating = field(default_factory=Evaluating)
@@ -112,6 +124,8 @@ class UiState:
     _signatures: dict[str, Signature] = field(default_factory=dict)
     _searched: tuple[str, int, int, Settings] | None = None
     _searched_chunks: tuple[Chunk, ...] = ()
+    _why_of: tuple[str, object] | None = None
+    _statistics_of: tuple[Chunk, ...] = ()
 
     # --- collections ---
 
@@ -184,7 +198,8 @@ class UiState:
         self.ask("")
         self.talk.clear()
         self.engine, self.files, self.index_job = engine, _rows_of(engine), None
-        self.prompt, self.problem, self._searched, self._searched_chunks = None, "", None, ()
+        self.problem, self.expected = "", ""
+        self._forget_search()
         self.watching, self._signatures = False, {}
         self.comparing.forget()
         self.evaluating.forget()
@@ -283,7 +298,7 @@ class UiState:
             return
         for name in names:
             self.files.pop(name, None)
-        self.prompt, self._searched, self._searched_chunks = None, None, ()  # a removed text stays nowhere
+        self._forget_search()  # a removed text stays nowhere
         self.comparing.forget()
         self.evaluating.forget()
         if self.talk.forget(names):
@@ -317,22 +332,54 @@ class UiState:
         """Make the prompt again if the question, the documents, the budget or the form are not those it was made of."""
         chunks = self.engine.chunks
         if not (self.question and chunks):
-            self.prompt, self.problem, self._searched = None, "", None
+            self.explanation, self.problem, self._searched = None, "", None
             return
         try:
             self.budget = plan_budget(self.max_tokens, self.model_options(), self._model_takes())
         except AutoContextError as error:
-            self.prompt, self.problem, self._searched = None, str(error), None
+            self.explanation, self.problem, self._searched = None, str(error), None
             return
         searched = (self.question, self.num_results, self.budget.max_tokens, self.engine.settings)
         if searched == self._searched and chunks is self._searched_chunks:
             return
         self._searched, self._searched_chunks = searched, chunks
-        self.prompt, self.problem = None, ""
+        self.explanation, self.problem = None, ""
         try:
-            self.prompt = self.engine.get_prompt(self.question, self.num_results, self.budget.max_tokens)
+            self.explanation = self.engine.explain(self.question, self.num_results, self.budget.max_tokens)
         except AutoContextError as error:
             self.problem = str(error)
+
+    @property
+    def prompt(self) -> Prompt | None:
+        """The prompt for the question; None if there is none."""
+        return self.explanation.prompt if self.explanation is not None else None
+
+    def _forget_search(self) -> None:
+        self.explanation, self._searched, self._searched_chunks = None, None, ()
+        self.why, self._why_of = None, None
+        self.statistics, self._statistics_of = None, ()
+
+    def look_for_expected(self) -> None:
+        """Find out what kept the expected sentence out of the prompt, unless that is known.
+
+        Raises
+        ------
+        SettingsError
+            If it has no words, or is too long.
+        """
+        if self.explanation is None or not self.expected.strip():
+            self.why, self._why_of = None, None
+        elif self._why_of != (self.expected, self._searched) or self.why is None:
+            self.why, self._why_of = None, (self.expected, self._searched)
+            prompt = self.explanation.prompt
+            self.why = why_not(self.engine, prompt.question, self.expected, self.num_results, prompt.max_tokens)
+
+    def look_at_chunks(self, progress: Callable[[str, int, int], None]) -> Statistics:
+        """Return how the documents were cut, looked at anew if they have changed."""
+        chunks = self.engine.chunks
+        if self.statistics is None or self._statistics_of is not chunks:
+            self.statistics, self._statistics_of = collection_statistics(self.engine, progress), chunks
+        return self.statistics
 
     def _model_takes(self) -> ContextSize | None:
         """Return the chosen model's context size; a server is asked once, and again before the model is."""

@@ -12,6 +12,7 @@ import pytest
 from autocontext import AutoContext, Settings
 from autocontext.datatypes import ModelOptions, Piece, Prompt
 from autocontext.errors import EncoderError
+from autocontext.indexing import WORDS_ONLY
 from autocontext.protocols import Vectors
 from autocontext.settings import ChunkOptions
 from autocontext.ui.jobs import AnswerJob, IndexJob
@@ -21,7 +22,7 @@ from tests.fake_llm import ANSWER, FakeLLM
 PATIENCE = 30.0  # seconds; only a failing test waits so long
 PROTOCOLS = pytest.mark.parametrize("protocol", ["openai", "ollama"])
 BY_SENTENCES = Settings(chunking=ChunkOptions(sentence_tokens=0))
-LONG = "\n\n".join(f"Paragraph {number} tells of things. It tells of salt. It ends here." for number in range(90))
+LONG = "\n\n".join(f"Paragraph {number} tells of things. It tells of salt. It ends here." for number in range(400))
 
 
 class GatedEncoder(HashEncoder):
@@ -96,7 +97,7 @@ def test_no_files_are_no_failure(encoder: HashEncoder) -> None:
     assert job.report is not None
 
 
-def test_stopping_keeps_complete_documents_and_tells_of_the_others() -> None:
+def test_stopping_keeps_what_was_read_and_tells_what_is_not_embedded() -> None:
     encoder = GatedEncoder()
     engine = AutoContext(BY_SENTENCES, encoder)
     job = IndexJob(engine, [("long.txt", LONG.encode()), ("short.txt", b"Salt.")])  # the shortest are embedded first
@@ -107,30 +108,35 @@ def test_stopping_keeps_complete_documents_and_tells_of_the_others() -> None:
     finished(job)
 
     assert [(row.name, row.status, row.reason, row.n_chunks) for row in job.report or ()] == [
-        ("long.txt", "skipped", "Stopped before it was indexed.", 0),
+        ("long.txt", "added", WORDS_ONLY, 400),
         ("short.txt", "added", "", 1),
     ]
-    assert list(engine.documents) == ["short.txt"]
     assert engine.search("salt")[0].chunk.text == "Salt."
-    assert encoder.texts_encoded < 90 + 2, "the rest was embedded all the same"
+    assert set(engine.search("Number 77")[0].hits) == {"bm25"}, "found by its words"
+    assert encoder.texts_encoded < 400 + 2, "the rest was embedded all the same"
+    missing = 401 - len(engine._vectors)
+    assert engine.warnings == (
+        f"{missing} of 401 passages are found by their words only: they are not embedded yet. "
+        "That goes on when files are added.",
+    )
 
 
-def test_a_stopped_batch_leaves_an_older_version_as_it_was() -> None:
+def test_the_next_batch_goes_on_where_one_was_stopped() -> None:
     encoder = GatedEncoder()
-    encoder.gate.set()
     engine = AutoContext(BY_SENTENCES, encoder)
-    engine.add("long.txt", b"The old text.")
-    encoder.gate.clear()
-    encoder.reached.clear()
     job = IndexJob(engine, [("long.txt", LONG.encode())])
-
     assert encoder.reached.wait(PATIENCE)
     job.stop()
     encoder.gate.set()
     finished(job)
+    made = encoder.texts_encoded
 
-    assert engine.documents["long.txt"].text == "The old text."
-    assert [row.status for row in job.report or ()] == ["skipped"]
+    job = finished(IndexJob(engine, [("long.txt", LONG.encode())]))
+
+    assert [(row.status, row.reason) for row in job.report or ()] == [("unchanged", "")]
+    assert encoder.texts_encoded == 400 > made
+    assert engine.warnings == ()
+    assert "dense" in engine.search("Paragraph 77 tells of things.")[0].hits
 
 
 @pytest.mark.parametrize(
@@ -139,18 +145,19 @@ def test_a_stopped_batch_leaves_an_older_version_as_it_was() -> None:
         (EncoderError("The embedding model is gone. Install it."), "The embedding model is gone. Install it."),
         (
             RuntimeError("at 0x7f: /home/somebody"),
-            "Indexing failed (RuntimeError). Documents that were in before are as they were.",
+            "Indexing failed (RuntimeError). What was read is found by its words.",
         ),
-        (MemoryError(), "Indexing failed (MemoryError). Documents that were in before are as they were."),
+        (MemoryError(), "Indexing failed (MemoryError). What was read is found by its words."),
     ],
 )
-def test_an_error_is_a_sentence_and_leaves_the_documents(error: Exception, sentence: str) -> None:
+def test_an_error_is_a_sentence_and_what_was_read_is_found_by_its_words(error: Exception, sentence: str) -> None:
     engine = AutoContext(encoder=BrokenEncoder(error))
 
     job = finished(IndexJob(engine, [("a.txt", b"Salt melts.")]))
 
-    assert (job.error, job.report) == (sentence, None)
-    assert (dict(engine.documents), engine.chunks) == ({}, ())
+    assert (job.error or str(job.report.error if job.report else "")) == sentence
+    assert list(engine.documents) == ["a.txt"]
+    assert engine.variant(Settings(retrievers=("bm25",))).search("salt")[0].chunk.text == "Salt melts."
 
 
 def test_a_file_that_vanished_is_a_row(encoder: HashEncoder, tmp_path) -> None:
