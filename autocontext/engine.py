@@ -1059,7 +1059,7 @@ class AutoContext:
             raise SettingsError(f"num_results must be 1 or more, not {num_results}.")
         if not snapshot.chunks or not question.strip():
             return []
-        trace = trace if trace is not None else Trace()
+        is_traced, trace = trace is not None, trace or Trace()
         depth = max(num_results, self.settings.candidates)
         names = self.retrievers
         with trace.step("index"):
@@ -1076,10 +1076,11 @@ class AutoContext:
                 trust[retriever.name] = retriever.trust(question)
         method = self.settings.fusion
         weights = {name: self.settings.weights.get(name) or 1.0 for name in names}  # 0: BM25 stands in
-        effective = effective_weights(
-            rankings, method=method, weights=weights, trust=trust, depth=depth, n_chunks=len(snapshot.chunks)
-        )
-        trace.weighings = tuple(Weighing(name, weights[name], trust[name], effective[name]) for name in names)
+        if is_traced:
+            effective = effective_weights(
+                rankings, method=method, weights=weights, trust=trust, depth=depth, n_chunks=len(snapshot.chunks)
+            )
+            trace.weighings = tuple(Weighing(name, weights[name], trust[name], effective[name]) for name in names)
         with trace.step("fusion"):
             return fuse(
                 rankings, snapshot.chunks, method=method, weights=weights, trust=trust, depth=depth, limit=limit
