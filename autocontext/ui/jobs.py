@@ -58,7 +58,7 @@ class IndexJob:
     def _work(self, engine: AutoContext, work: Sequence[tuple[str, bytes | Path]] | Path | Settings) -> None:
         try:
             if isinstance(work, Settings):
-                engine.change_settings(work)
+                engine.change_settings(work, progress=self._progress, should_stop=self._should_stop)
             elif isinstance(work, Path):
                 self.report = engine.add_folder(work, progress=self._progress, should_stop=self._should_stop)
             else:
