@@ -293,6 +293,13 @@ def test_a_model_that_is_not_there_says_so_and_the_others_go_on(sample, tmp_path
     assert list(compared.rows[0].places) == ["As it is now"]
 
 
+@pytest.mark.parametrize("folder", ["~nobody-of-this-name/model", f"/{'a' * 300}"])
+def test_a_folder_that_can_be_none_is_a_sentence(sample, folder):
+    (choice,) = model_choices(sample.settings, [folder])
+    problem = compare(sample, QUESTION, {choice.label: choice.settings}).outcomes[0].problem
+    assert problem == f"The folder {folder} holds no embedding model (no config.json and no tokenizer.json)."
+
+
 def test_a_broken_model_is_a_sentence(sample, tmp_path):
     for name in ("config.json", "tokenizer.json"):
         (tmp_path / name).write_text("{}")
