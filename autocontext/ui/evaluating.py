@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from autocontext.datatypes import Chunk, ModelOptions, Prompt
 from autocontext.engine import AutoContext
-from autocontext.errors import AutoContextError
+from autocontext.errors import AutoContextError, QuestionError
 from autocontext.evaluation import Evaluation, evaluate
-from autocontext.questions import Question, lines_of, with_answer, with_no_answer
+from autocontext.questions import Question, lines_of, locate, with_answer, with_no_answer
 from autocontext.settings import Settings
 from autocontext.suggesting import Suggestion, suggest
 
@@ -170,6 +170,8 @@ class Evaluating:
     job: EvaluateJob | None = None
     suggesting: SuggestJob | None = None
     _found: tuple[tuple[str, Settings], tuple[Chunk, ...], Prompt] | None = None
+    _missing: dict[Question, str] = field(default_factory=dict)
+    _missing_of: tuple[Chunk, ...] = ()
 
     # --- questions ---
 
@@ -178,6 +180,10 @@ class Evaluating:
         before = engine.questions
         engine.set_questions(questions)
         self.before = before
+
+    def remove(self, engine: AutoContext, id_: str) -> None:
+        """Take a question off the list."""
+        self.change(engine, [one for one in engine.questions if one.id != id_])
 
     def undo(self, engine: AutoContext) -> None:
         """Go back to the questions before the last change; a second time forward again."""
@@ -207,6 +213,18 @@ class Evaluating:
             self._found = (asked, chunks, engine.get_prompt(self.question, _SHOWN, _NO_BUDGET))
         return self._found[2]
 
+    def missing(self, engine: AutoContext, line: Question) -> str:
+        """Return why the answer of a line is not found, or ""; looked for once in a state of the documents."""
+        if self._missing_of is not engine.chunks:
+            self._missing, self._missing_of = {}, engine.chunks
+        if line not in self._missing:
+            self._missing[line] = ""
+            try:
+                locate(line, engine.documents)
+            except QuestionError as error:
+                self._missing[line] = str(error)
+        return self._missing[line]
+
     def look_at(self, question: str) -> None:
         """Look for the answer of another question."""
         self.question, self.editing = question.strip(), ""
@@ -233,6 +251,7 @@ class Evaluating:
                 job.stop()
         self.job = self.suggesting = self._found = self.before = None
         self.said, self.editing = [], ""
+        self._missing, self._missing_of = {}, ()
 
 
 def answers_in(questions: Sequence[Question], text: str, chunk: Chunk) -> list[Question]:
