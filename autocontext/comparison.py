@@ -421,7 +421,7 @@ def bm25_choices(settings: Settings, pairs: Sequence[tuple[float, float]] | None
     """Return a choice for each pair of k1 and b (the usual three); those say what they favour."""
     notes = {(k1, b): note for k1, b, note in BM25_PAIRS}
     return tuple(
-        Choice(f"k1 {k1:g}, b {b:g}", replace(settings, bm25=BM25Options(k1=k1, b=b)), notes.get((k1, b), ""))
+        Choice(f"k1 {k1:.15g}, b {b:.15g}", replace(settings, bm25=BM25Options(k1=k1, b=b)), notes.get((k1, b), ""))
         for k1, b in (notes if pairs is None else pairs)
     )
 
