@@ -16,6 +16,7 @@ from autocontext.__main__ import _parser, main
 from autocontext.errors import SettingsError
 from autocontext.settings_change import cost_of_change
 from autocontext.settings_explained import setting_of, setting_paths, with_values
+from autocontext.ui.frame import PAGES as MENU
 from scripts import describe_settings
 from scripts.describe_settings import ALL, CHECK, COSTS, CUT, NEW_FILES, NOTHING, RANGES, Range, cost_of
 from tests.conftest import DATA, ROOT
@@ -52,6 +53,21 @@ def test_every_command_line_of_a_page_is_understood():
     for line in lines:
         words = shlex.split(line.rpartition("python -m autocontext ")[2])
         assert callable(_parser().parse_args(words).run)
+
+
+def test_every_page_of_the_menu_is_in_the_readme():
+    assert [row.split(" | ")[0] for row in re.findall(r"^\| ([A-Z]\w+ \| .*) \|$", README, re.M)][: len(MENU)] == [
+        label for _, label, _ in MENU
+    ]
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md", "docs/models.md", "docs/collections.md"])
+def test_what_a_page_tells_to_click_on_is_in_the_app(name):
+    app = " ".join(path.read_text("utf-8") for path in (*ROOT.glob("pages/*.py"), *ROOT.glob("autocontext/**/*.py")))
+    words = " ".join(PAGES[ROOT / name].split())
+    labels = set(re.findall(r"(?<!\*)\*([A-Z][^*]*)\*(?!\*)", words))
+    assert labels
+    assert {label for label in labels if f'"{label}' not in app and f"**{label}" not in app} == set()
 
 
 @pytest.mark.parametrize("target", ["run", "test", "lint", "bench"])
