@@ -19,6 +19,7 @@ _MANY = 10  # so many equal scores, with more behind them, say nothing
 _LEAST_TRUST = 1e-6
 # How two rankings are told from unrelated ones, by looking up the first hits of each in the best tenth of the other.
 _COMPARED = 10
+_ENOUGH = 250  # chunks; in fewer, ten hits are so much of the whole that little can be said
 _IN_COMMON = 0.5  # of these, where both look for the same; medians of English sets: 0.45 to 1 between words and vectors
 _IS_SOUND = 0.99  # before anything is seen: somebody chose this retriever
 
@@ -192,10 +193,10 @@ def _soundness(
 
 def _related(one: Sequence[Hit], other: Sequence[Hit], depth: int, n_chunks: int) -> float:
     """Return the probability that two rankings look for the same, by Bayes' rule from the hits that they share."""
+    if depth < _COMPARED or n_chunks < _ENOUGH:
+        return 1.0
     reach = min(depth, max(_COMPARED, n_chunks // 10))
     by_chance = reach / n_chunks
-    if depth < _COMPARED or by_chance >= _IN_COMMON:  # too few hits, or nearly every chunk is among the best
-        return 1.0
     odds = _IS_SOUND / (1 - _IS_SOUND)
     for first, second in ((one, other), (other, one)):
         best = {hit.chunk for hit in second[:reach]}

@@ -223,7 +223,7 @@ def test_the_best_wins_most_and_few_questions_prove_nothing(sample):
     evaluation = evaluate(sample, questions, tried, alone=False)
     best = best_of(evaluation)
     assert best.name == "meaning 70%, words 30%"
-    assert (best.comparison.wins, best.comparison.losses) == (9, 0)
+    assert (best.comparison.wins, best.comparison.losses) == (7, 0)
     assert is_clear(best, 1)
     assert not is_clear(best, 20)  # nine wins to none, but twenty settings were tried
 
@@ -233,9 +233,9 @@ def test_the_best_wins_most_and_few_questions_prove_nothing(sample):
 # fmt: off
 TABLE = """\
                   recall@1  recall@3  recall@5  recall@10  MRR@10  nDCG@10              tokens         wins  losses  p      AUROC                warned  caught
-present settings  0.767     0.907     0.953     1.000      0.848   0.885 [0.816-0.946]  194 [187-206]                       0.770 [0.584-0.928]  28%     60%
+present settings  0.814     0.953     0.953     1.000      0.887   0.915 [0.856-0.966]  192 [186-202]                       0.770 [0.584-0.928]  28%     60%
 bm25 alone        0.744     0.814     0.837     0.837      0.781   0.795 [0.673-0.900]  196 [188-206]  0     10      0.002  0.684 [0.463-0.895]  21%     50%
-dense alone       0.767     0.930     0.977     0.977      0.849   0.881 [0.803-0.945]  190 [186-200]  9     7       0.804  0.767 [0.577-0.928]  26%     60%
+dense alone       0.767     0.930     0.977     0.977      0.849   0.881 [0.803-0.945]  190 [186-200]  7     7       1.000  0.767 [0.577-0.928]  26%     60%
 
 43 questions with an answer, 10 that nothing answers
 """  # noqa: E501

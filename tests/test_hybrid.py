@@ -161,10 +161,10 @@ def test_noise_can_only_turn_around_what_is_nearer_than_its_weight(noise, scores
 
 # --- rankings that have nothing in common ---
 
-MANY = [Chunk(n, f"{n}.txt", "x", 0, 1, 1) for n in range(200)]
+MANY = [Chunk(n, f"{n}.txt", "x", 0, 1, 1) for n in range(300)]
 
 
-def weights_of(firsts, weights, trust=None, n_chunks=200, depth=30):
+def weights_of(firsts, weights, trust=None, n_chunks=300, depth=30):
     """Return each retriever's weight where it returned 30 chunks, the first of them those from a number on."""
     rankings = {
         name: [Hit(name, (first + n) % n_chunks, n + 1, 30.0 - n) for n in range(30)] for name, first in firsts.items()
@@ -173,7 +173,7 @@ def weights_of(firsts, weights, trust=None, n_chunks=200, depth=30):
     return {part.retriever: part.weight for item in found for part in item.contributions}
 
 
-# The best tenth is 20 chunks. That none of 10 and 10 is there is as likely as 0.9 ** 20 by chance, 0.5 ** 20 if sound.
+# The best tenth is 30 chunks. That none of 10 and 10 is there is as likely as 0.9 ** 20 by chance, 0.5 ** 20 if sound.
 UNRELATED = 1 / (1 + (0.9 / 0.5) ** 20 / 99)
 
 
@@ -191,7 +191,7 @@ def test_of_two_unrelated_rankings_of_one_weight_the_first_by_name_keeps_it_what
 
 
 def test_three_tenths_of_the_first_hits_in_common_are_enough():
-    made = weights_of({"bm25": 0, "dense": 14}, {"dense": 0.65})  # 6 of dense's first 10 are among BM25's first 20
+    made = weights_of({"bm25": 0, "dense": 24}, {"dense": 0.65})  # 6 of dense's first 10 are among BM25's first 30
     assert made == pytest.approx({"bm25": 1.0, "dense": 0.65}, abs=0.002)
 
 
@@ -208,7 +208,7 @@ def test_one_that_agrees_with_nobody_is_told_among_three_even_if_it_weighs_most(
 
 def test_a_few_hits_or_chunks_are_no_ground_to_accuse():
     assert weights_of({"bm25": 0, "dense": 100}, {}, depth=9) == {"bm25": 1.0, "dense": 1.0}
-    assert weights_of({"bm25": 0, "dense": 10}, {}, n_chunks=20) == {"bm25": 1.0, "dense": 1.0}
+    assert weights_of({"bm25": 0, "dense": 100}, {}, n_chunks=249) == {"bm25": 1.0, "dense": 1.0}
 
 
 # --- trust ---
