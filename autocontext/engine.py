@@ -31,6 +31,7 @@ from autocontext.datatypes import (
     Support,
     Turn,
 )
+from autocontext.embedding import Embedder
 from autocontext.encoders import shared_encoder
 from autocontext.errors import EncoderError, LoadError, SettingsError
 from autocontext.explanation import Explanation, Trace, Weighing
@@ -60,17 +61,14 @@ from autocontext.support import LOOKED_AT, judge
 from autocontext.templates import find_template
 from autocontext.tokenizing import content_words, tokenize, word_spans
 from autocontext.tokens import count_tokens
-from autocontext.vector_pool import VectorPool, VectorRows
+from autocontext.vector_pool import VectorRows
 from autocontext.versions import passage_version, tokenizer_version
 from autocontext.words import Vocabulary
 
 _OF_THE_INDEX = ("retrievers", "chunking", "bm25", "encoder")  # settings that what is built depends on
 _MOST_CHUNKS = 50  # in a prompt that is filled up to its budget
-_LOAD_BATCH = 5_000  # vectors that are read at once
-_UNUSED = 0.1  # share of the vectors in memory that may belong to no document
-_UNUSED_WORDS = 0.5  # share of the vocabulary, likewise
+_UNUSED_WORDS = 0.5  # share of the vocabulary that may belong to no document
 _MAX_UNREAD = 5_000  # rows that are kept with a collection
-_ENCODE_BATCH = 256  # about a second, so that a stop is soon obeyed; a question need not wait for all of it
 
 
 class AutoContext:
@@ -127,11 +125,11 @@ class AutoContext:
         self._questions: tuple[str, tuple[Question, ...]] = ("", ())
         self._session: dict[str, str] = {}  # what a store would keep beside the documents
         self._encoder_problem: str | None = None
-        self._vectors = VectorPool()
         self._vocabulary = Vocabulary()
         self._writing = threading.RLock()  # one change of the collection at a time; searching goes on meanwhile
         self._building = threading.RLock()  # one build of a retriever at a time
         self._store = SQLiteStore(store) if isinstance(store, str | Path) else store
+        self._embedder = Embedder(self._store, cache)
         self._kept_settings: str | None = None
         self._snapshot = Snapshot({})
         if self._store is not None:
@@ -186,7 +184,7 @@ class AutoContext:
         problems = [self._encoder_problem] if self._encoder_problem else []
         if self._words_only and not self._busy and self._encoder is not None:
             hashes = self._snapshot.hashes
-            missing = sum(text_hash not in self._vectors for text_hash in hashes)
+            missing = sum(text_hash not in self._embedder.pool for text_hash in hashes)
             if missing:
                 problems.append(
                     f"{missing:,} of {len(hashes):,} passages are found by their words only: they are not embedded "
@@ -351,12 +349,15 @@ class AutoContext:
         return report
 
     def _index_files(self, batch: Batch, leaving: frozenset[str], tell: Progress, stop: Callable[[], bool]) -> Report:
+        encoder = self._encoder
         return index_files(
             batch,
             known=dict(self._snapshot.entries),
             leaving=leaving,
             cut=self._chunk,
-            embed=lambda entries, tell: self._embed(entries, tell, stop),
+            embed=lambda entries, tell: (
+                self._embedder.embed(entries, encoder, tell, stop) if encoder else list(entries)
+            ),
             keep=self._take_in,
             limits=self.settings.limits,
             pdf=self.settings.pdf,
@@ -393,7 +394,7 @@ class AutoContext:
             self._store.save(
                 (entry.kept(originals.get(name)) for name, entry in entries.items()),
                 encoder.name if encoder is not None else "",
-                self._vectors.get(hashes) if encoder is not None else None,
+                self._embedder.pool.get(hashes) if encoder is not None else None,
             )
         else:
             self._originals = {n: data for n, data in self._originals.items() if n not in fresh} | originals
@@ -450,7 +451,7 @@ class AutoContext:
         after = self.settings
         if (after.encoder, after.retrievers) != (before.encoder, before.retrievers):
             self.__dict__.pop("_found_encoder", None)
-            self._encoder_problem, self._vectors = None, VectorPool()
+            self._encoder_problem, self._embedder = None, Embedder(self._store, self._cache)
         self.__dict__.pop("_counting", None)
 
     def change_settings(self, settings: Settings) -> None:
@@ -513,8 +514,8 @@ class AutoContext:
         if names is not None:
             entries = {name: entries[name] for name in names if name in entries}
         elif own is not None and settings.encoder == self.settings.encoder:
-            self._without_vectors(list(entries.values()), own)
-            other._vectors = self._vectors
+            self._embedder.fetch(list(entries.values()), own)
+            other._embedder.pool = self._embedder.pool
         is_same_index = replace(settings, **{name: getattr(self.settings, name) for name in _OF_THE_INDEX}) == settings
         if is_same_index and names is None and encoder is None:
             other._building, other._snapshot = self._building, self._snapshot
@@ -522,7 +523,7 @@ class AutoContext:
             return other  # nothing that was built depends on what is other: one index for both
         if other._chunking_signature != self._chunking_signature:
             entries = {name: Entry(entry.document, other._chunk(entry.document)) for name, entry in entries.items()}
-        other._vectors = other._vectors.copy()
+        other._embedder.pool = other._embedder.pool.copy()
         other._replace_snapshot(entries)
         return other
 
@@ -565,7 +566,7 @@ class AutoContext:
             encoder, entries = self._encoder, self._snapshot.entries
             kept = (entry.kept(self.original(name)) for name, entry in entries.items())
             model = encoder.name if encoder is not None else ""
-            store.save(kept, model, self._vectors.get(self._snapshot.hashes))
+            store.save(kept, model, self._embedder.pool.get(self._snapshot.hashes))
             unread = [[row.name, row.status, row.reason] for row in self.unread[:_MAX_UNREAD]]
             for key, value in (
                 ("settings", settings_to_json(self.settings)),
@@ -884,10 +885,7 @@ class AutoContext:
         snapshot = Snapshot(entries)
         with self._building:
             self._snapshot = snapshot
-            if len(self._vectors) > len(snapshot.hashes):
-                used = set(snapshot.hashes)
-                if len(self._vectors) - len(used) > len(self._vectors) * _UNUSED:
-                    self._vectors = self._vectors.only(used)
+            self._embedder.let_go(snapshot.hashes)
 
     @cached_property
     def _counting(self) -> tuple[CountTokens, int, str]:
@@ -932,68 +930,14 @@ class AutoContext:
         return self._found_encoder if "dense" in self.settings.retrievers else None
 
     def _embed_all(self, progress: Progress, stop: Callable[[], bool]) -> None:
-        entries, total = list(self._snapshot.entries.values()), len(self._snapshot.chunks)
-        if total and self._encoder is not None:
-            self._embed(entries, lambda done: progress("Embedding", done, total), stop)
+        encoder, total = self._encoder, len(self._snapshot.chunks)
+        if total and encoder is not None:
+            entries = list(self._snapshot.entries.values())
+            self._embedder.embed(entries, encoder, lambda done: progress("Embedding", done, total), stop)
 
     def _lacks_vectors(self) -> bool:
-        """Tell whether a text of the collection was never embedded."""
         encoder = self._encoder
-        if encoder is None:
-            return False
-        if self._store is not None:
-            return self._store.lacks_vectors(encoder.name)
-        return any(text_hash not in self._vectors for text_hash in self._snapshot.hashes)
-
-    def _without_vectors(self, entries: Sequence[Entry], encoder: Encoder) -> dict[bytes, str]:
-        """Take the vectors that store and cache have into memory; return the texts that have none yet, by hash."""
-        missing = [text_hash for entry in entries for text_hash in entry.hashes if text_hash not in self._vectors]
-        for known in (self._store.vectors if self._store else None, self._from_cache if self._cache else None):
-            if missing and known is not None:
-                for first in range(0, len(missing), _LOAD_BATCH):
-                    self._add_vectors(known(encoder.name, missing[first : first + _LOAD_BATCH]))
-                missing = [text_hash for text_hash in missing if text_hash not in self._vectors]
-        texts = dict.fromkeys(missing, "")
-        for entry in entries if texts else ():
-            if not texts.keys().isdisjoint(entry.hashes):
-                of_entry = zip(entry.hashes, entry.texts, strict=True)
-                texts.update((text_hash, text) for text_hash, text in of_entry if text_hash in texts)
-        return texts
-
-    def _from_cache(self, model: str, hashes: Sequence[bytes]) -> Mapping[bytes, Vectors]:
-        rows = self._cache.get(model, hashes) if self._cache is not None else {}
-        if rows and self._store is not None:
-            self._store.add_vectors(model, rows)
-        return rows
-
-    def _add_vectors(self, rows: Mapping[bytes, Vectors]) -> None:
-        with self._building:  # a smaller pool may be about to take the place of this one
-            self._vectors.add(rows)
-
-    def _embed(self, entries: Sequence[Entry], tell: Callable[[int], None], stop: Callable[[], bool]) -> list[Entry]:
-        """Get a vector of each chunk, from memory, the store, the cache, or the encoder.
-
-        Return the entries that have all of theirs: fewer, if it was stopped.
-        """
-        encoder = self._encoder
-        if encoder is None:
-            return list(entries)
-        missing = self._without_vectors(entries, encoder)
-        total = sum(len(entry.chunks) for entry in entries)
-        tell(total - len(missing))
-        hashes = sorted(missing, key=lambda text_hash: len(missing[text_hash]))  # like lengths together: little padding
-        for first in range(0, len(hashes), _ENCODE_BATCH):
-            if stop():
-                return [entry for entry in entries if all(text_hash in self._vectors for text_hash in entry.hashes)]
-            batch = hashes[first : first + _ENCODE_BATCH]
-            rows = dict(zip(batch, encoder.encode([missing[text_hash] for text_hash in batch]), strict=True))
-            if self._store is not None:  # at once: what is made is never made again, whatever happens
-                self._store.add_vectors(encoder.name, rows)
-            if self._cache is not None:
-                self._cache.put(encoder.name, rows)
-            self._add_vectors(rows)
-            tell(total - len(hashes) + first + len(batch))
-        return list(entries)
+        return encoder is not None and self._embedder.lacks_any(self._snapshot.hashes, encoder)
 
     def _retriever(self, snapshot: Snapshot, name: str) -> Retriever:
         with self._building:
@@ -1005,10 +949,10 @@ class AutoContext:
         if encoder is not None:
             entries = list(snapshot.entries.values())
             if self._words_only:
-                self._without_vectors(entries, encoder)
+                self._embedder.fetch(entries, encoder)
             else:
-                self._embed(entries, lambda _done: None, lambda: False)
-            vectors = VectorRows(self._vectors, snapshot.hashes) if snapshot.chunks else encoder.encode([])
+                self._embedder.embed(entries, encoder, lambda _done: None, lambda: False)
+            vectors = VectorRows(self._embedder.pool, snapshot.hashes) if snapshot.chunks else encoder.encode([])
         return Corpus(
             snapshot.chunks,
             self.settings,
@@ -1059,7 +1003,7 @@ class AutoContext:
             raise SettingsError(f"num_results must be 1 or more, not {num_results}.")
         if not snapshot.chunks or not question.strip():
             return []
-        trace = trace if trace is not None else Trace()
+        is_traced, trace = trace is not None, trace or Trace()
         depth = max(num_results, self.settings.candidates)
         names = self.retrievers
         with trace.step("index"):
@@ -1076,10 +1020,11 @@ class AutoContext:
                 trust[retriever.name] = retriever.trust(question)
         method = self.settings.fusion
         weights = {name: self.settings.weights.get(name) or 1.0 for name in names}  # 0: BM25 stands in
-        effective = effective_weights(
-            rankings, method=method, weights=weights, trust=trust, depth=depth, n_chunks=len(snapshot.chunks)
-        )
-        trace.weighings = tuple(Weighing(name, weights[name], trust[name], effective[name]) for name in names)
+        if is_traced:
+            effective = effective_weights(
+                rankings, method=method, weights=weights, trust=trust, depth=depth, n_chunks=len(snapshot.chunks)
+            )
+            trace.weighings = tuple(Weighing(name, weights[name], trust[name], effective[name]) for name in names)
         with trace.step("fusion"):
             return fuse(
                 rankings, snapshot.chunks, method=method, weights=weights, trust=trust, depth=depth, limit=limit

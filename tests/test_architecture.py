@@ -59,7 +59,7 @@ LAYERS = [
     },
     {"budget", "versions"},
     {"answer", "snapshot", "suggesting"},
-    {"indexing"},
+    {"indexing", "embedding"},
     {"engine", "transcript"},
     {"why_not", "statistics", "comparison", "evaluation", "settings_change"},
     {"__init__", "tuning"},

@@ -324,7 +324,7 @@ def test_a_question_that_is_no_valid_text_is_still_searched(make_context):
 def test_vectors_of_removed_documents_are_let_go(make_context):
     ac = make_context(NOTES)
     ac.remove_many(list(NOTES))
-    assert len(ac._vectors) == 0
+    assert len(ac._embedder.pool) == 0
     ac.add("notes/salt.txt", NOTES["notes/salt.txt"].encode())
     assert ac.search("salt")[0].hits.keys() == {"bm25", "dense"}
 

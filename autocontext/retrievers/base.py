@@ -127,7 +127,6 @@ def best_first(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
 
 def top_hits(retriever: str, scores: NDArray[np.floating], k: int) -> list[Hit]:
     """Return the `k` best chunks as hits; a score of 0 or less means "no match" and never becomes one."""
-    return [
-        Hit(retriever=retriever, chunk=int(chunk), rank=rank, score=float(scores[chunk]))
-        for rank, chunk in enumerate(best_first(scores, k), start=1)
-    ]
+    best = best_first(scores, k)
+    ranked = enumerate(zip(best.tolist(), scores[best].tolist(), strict=True), start=1)
+    return [Hit(retriever, chunk, rank, score) for rank, (chunk, score) in ranked]

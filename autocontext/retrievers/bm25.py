@@ -141,6 +141,7 @@ class PassageIndex(BM25Index):
         self._neighbours = corpus.neighbours
         self._last: tuple[str, NDArray[np.float32]] = ("", np.zeros(len(corpus.chunks), np.float32))
         self.languages = tuple(dict.fromkeys(corpus.languages.values()))
+        self._last_terms: tuple[str, list[tuple[str, ...]]] = ("", [])
         super().__init__(corpus, k1=options.k1, b=options.b)  # type: ignore[arg-type]  # it gets to _initialize
         lengths = self.postings.lengths.astype(np.float32)
         normed = self._normed(lengths + _NEIGHBOUR_WEIGHT * self._neighbours.sums(lengths))
@@ -182,7 +183,11 @@ class PassageIndex(BM25Index):
         return min(1.0, float(scores.max() / self._highest(question))) if scores.any() else 0.0
 
     def _terms(self, question: str) -> list[tuple[str, ...]]:
-        return question_terms(content_words(tokenize(question)), self.languages, question)
+        asked, terms = self._last_terms  # read once: several threads may ask
+        if question != asked:
+            terms = question_terms(content_words(tokenize(question)), self.languages, question)
+            self._last_terms = (question, terms)
+        return terms
 
     def _highest(self, question: str) -> float:
         """Return the score of a chunk that is full of every word of the question.

@@ -114,7 +114,7 @@ def test_stopping_keeps_what_was_read_and_tells_what_is_not_embedded() -> None:
     assert engine.search("salt")[0].chunk.text == "Salt."
     assert set(engine.search("Number 77")[0].hits) == {"bm25"}, "found by its words"
     assert encoder.texts_encoded < 400 + 2, "the rest was embedded all the same"
-    missing = 401 - len(engine._vectors)
+    missing = 401 - len(engine._embedder.pool)
     assert engine.warnings == (
         f"{missing} of 401 passages are found by their words only: they are not embedded yet. "
         "That goes on when files are added.",
