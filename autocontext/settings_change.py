@@ -65,8 +65,8 @@ def cost_of_change(before: Settings, after: Settings, ac: AutoContext) -> Cost:
     """
     limits = (before.pdf, before.limits) != (after.pdf, after.limits)
     is_cut = (before.chunking, before.encoder) != (after.chunking, after.encoder)
-    is_embedded = "dense" in after.retrievers and after.weights.get("dense", 1.0) > 0
-    is_other_model = before.encoder != after.encoder or "dense" not in before.retrievers
+    is_embedded = _is_embedded(after)
+    is_other_model = _model(before) != _model(after) or not _is_embedded(before)
     probe = replace(after, encoder=replace(after.encoder, allow_download=False))
     if not is_cut and not (is_embedded and is_other_model):
         ac.variant(replace(probe, encoder=before.encoder), names=())  # only to find what cannot be
@@ -90,6 +90,15 @@ def cost_of_change(before: Settings, after: Settings, ac: AutoContext) -> Cost:
         for_new_files=limits,
         warning=_warning(tried, after) if before.encoder != after.encoder else "",
     )
+
+
+def _is_embedded(settings: Settings) -> bool:
+    return "dense" in settings.retrievers and settings.weights.get("dense", 1.0) > 0
+
+
+def _model(settings: Settings) -> tuple[str, object]:
+    """Return what decides on the vectors: what computes them, and whether it may be fetched, changes none."""
+    return settings.encoder.model, settings.encoder.folder
 
 
 def _warning(tried: AutoContext, after: Settings) -> str:

@@ -1,7 +1,7 @@
 """Take the pictures of the app that the documentation shows.
 
-Starts the app and the scripted model server of the tests, goes from the sample collection to an answer in a real
-Chromium, and writes ``docs/images/{ask_light,ask_dark,documents_light,ask_phone}.png``.
+Starts the app and the scripted model server of the tests, goes from the sample collection to an answer, and from there
+the way of ``docs/tutorial.md``, in a real Chromium, and writes ``docs/images/PAGE_{light,dark,phone}.png``.
 
 Run it from the root of the repository::
 
@@ -31,9 +31,11 @@ from tests.browser.conftest import (
     new_context,
     settle,
 )
+from tests.conftest import DATA
 from tests.fake_llm import FakeLLM
 
 IMAGES = Path("docs") / "images"
+QUESTION = "Which colleague argues against the sceptic down the hall?"  # that of the tutorial
 
 
 def main() -> None:
@@ -50,15 +52,59 @@ def main() -> None:
         ask_model(page, llm)
         ask_model(page, llm)  # the first time waits for litellm's import, which would be in the picture
         take(page, "ask_light")
-        page.emulate_media(color_scheme="dark")
-        take(page, "ask_dark")
-        page.emulate_media(color_scheme="light")
-        page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
-        take(page, "ask_phone")
-        page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
+        take(page, "ask_dark", dark=True)
+        take(page, "ask_phone", size=PHONE)
         go(page, "Documents")
         take(page, "documents_light")
+        inspect(page)
+        take(page, "inspect_light")
+        compare(page)
+        take(page, "compare_dark", dark=True)
+        evaluate(page)
+        take(page, "evaluate_light")
+        go(page, "Settings")
+        take(page, "settings_phone", size=PHONE)
+        take(page, "settings_light")
         browser.close()
+
+
+def inspect(page: Page) -> None:
+    """Ask the tutorial's question on the Inspect page."""
+    go(page, "Inspect")
+    page.get_by_label("Question", exact=True).fill(QUESTION)
+    button(page, "Find passages").click()
+    expect(page.locator(".st-key-chosen")).to_contain_text("1 · data/meeting")
+    settle(page)
+
+
+def compare(page: Page) -> None:
+    """Move the slider from words to meaning."""
+    go(page, "Compare")
+    page.get_by_role("radio", name="Words or meaning").click()
+    settle(page)
+    slider = page.get_by_role("slider")
+    for _ in range(6):  # of five hundredths
+        slider.focus()
+        page.keyboard.press("ArrowRight")
+        settle(page)
+    expect(page.get_by_text("70 % meaning", exact=True).first).to_be_visible()
+    expect(page.locator(".moved tbody tr").first).to_be_visible()
+
+
+def evaluate(page: Page) -> None:
+    """Measure weights on the sample's questions."""
+    go(page, "Evaluate")
+    button(page, "Import").click()
+    page.locator("[class*=st-key-import_questions_] input[type=file]").set_input_files(DATA / "questions.jsonl")
+    expect(page.get_by_text("Questions (53)")).to_be_visible()
+    settle(page)
+    page.keyboard.press("Escape")
+    page.get_by_text("Measure", exact=True).click()
+    settle(page)
+    page.get_by_text("Weight of meaning against words").click()
+    settle(page)
+    page.locator(".st-key-measure button").click()
+    expect(page.locator(".st-key-best")).to_contain_text("answered earlier")
 
 
 def ask_model(page: Page, llm: FakeLLM) -> None:
@@ -72,8 +118,10 @@ def ask_model(page: Page, llm: FakeLLM) -> None:
     expect(button(page, "Ask model")).to_be_enabled()
 
 
-def take(page: Page, name: str) -> None:
+def take(page: Page, name: str, *, size: tuple[int, int] = WIDE, dark: bool = False) -> None:
     """Write what the window shows, when nothing moves any more."""
+    page.emulate_media(color_scheme="dark" if dark else "light")
+    page.set_viewport_size({"width": size[0], "height": size[1]})
     expect(page.get_by_test_id("stToast")).to_have_count(0)
     page.mouse.move(0, 0)
     page.evaluate("document.activeElement.blur()")

@@ -5,16 +5,25 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
+import shutil
+from pathlib import Path
 
 import pytest
 
 import autocontext
 from autocontext import Settings
-from autocontext.__main__ import _parser
-from tests.conftest import ROOT
+from autocontext.__main__ import _parser, main
+from autocontext.errors import SettingsError
+from autocontext.settings_change import cost_of_change
+from autocontext.settings_explained import setting_of, setting_paths, with_values
+from autocontext.ui.frame import PAGES as MENU
+from scripts import describe_settings
+from scripts.describe_settings import ALL, CHECK, COSTS, CUT, NEW_FILES, NOTHING, RANGES, Range, cost_of
+from tests.conftest import DATA, ROOT
 
 README = (ROOT / "README.md").read_text("utf-8")
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+PAGES = {path: path.read_text("utf-8") for path in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"))}
 
 
 def blocks(language: str) -> list[str]:
@@ -36,12 +45,29 @@ def test_every_setting_is_in_the_readme(field):
     assert f"| `{field}` |" in README
 
 
-def test_every_command_line_in_the_readme_is_understood():
-    lines = [line for block in blocks("") for line in block.splitlines() if "python -m autocontext" in line]
-    assert len(lines) == 11
+def test_every_command_line_of_a_page_is_understood():
+    shown = re.findall(r"^```(\w*)\n(.*?)^```$", "\n".join(PAGES.values()), re.S | re.M)
+    commands = "".join(text for language, text in shown if language in ("", "sh"))
+    lines = [line for line in commands.splitlines() if "python -m autocontext" in line]
+    assert len(lines) == 19
     for line in lines:
         words = shlex.split(line.rpartition("python -m autocontext ")[2])
         assert callable(_parser().parse_args(words).run)
+
+
+def test_every_page_of_the_menu_is_in_the_readme():
+    assert [row.split(" | ")[0] for row in re.findall(r"^\| ([A-Z]\w+ \| .*) \|$", README, re.M)][: len(MENU)] == [
+        label for _, label, _ in MENU
+    ]
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md", "docs/models.md", "docs/collections.md"])
+def test_what_a_page_tells_to_click_on_is_in_the_app(name):
+    app = " ".join(path.read_text("utf-8") for path in (*ROOT.glob("pages/*.py"), *ROOT.glob("autocontext/**/*.py")))
+    words = " ".join(PAGES[ROOT / name].split())
+    labels = set(re.findall(r"(?<!\*)\*([A-Z][^*]*)\*(?!\*)", words))
+    assert labels
+    assert {label for label in labels if f'"{label}' not in app and f"**{label}" not in app} == set()
 
 
 @pytest.mark.parametrize("target", ["run", "test", "lint", "bench"])
@@ -50,10 +76,153 @@ def test_every_make_target_in_the_readme_exists(target):
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text("utf-8"), re.M)
 
 
-def test_every_file_that_the_documents_link_to_exists():
-    for text in (README, ARCHITECTURE):
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", text):
-            assert (ROOT / target).exists(), target
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_file_and_section_that_a_page_links_to_exists(page):
+    for target, section in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)", PAGES[page]):
+        linked = page.parent / target if target else page
+        assert linked.exists(), target
+        if section:
+            titles = re.findall(r"^#+ (.+)$", linked.read_text("utf-8"), re.M)
+            assert section in {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}, section
+
+
+# --- docs/tutorial.md, docs/algorithms.md: what is shown is what comes out --------------------------------------------
+
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.S | re.M)
+NUMBER = re.compile(r"\d+\.\d+|\d+(?=%)")
+NEAR = 0.01  # a figure may differ by so much: processors round vectors in other ways
+
+
+def shown_steps(name: str) -> list[tuple[str, str, str]]:
+    """Return the language and text of each block of a page, with the output that is shown after it, if any."""
+    found = BLOCK.findall(PAGES[ROOT / "docs" / name])
+    steps = [[language, text, ""] for language, text in found if language != "text"]
+    position = -1
+    for language, text in found:
+        if language == "text":
+            steps[position][2] = text
+        else:
+            position += 1
+    return [(language, text, output) for language, text, output in steps]
+
+
+def same_line(shown: str, printed: str) -> bool:
+    """Tell whether two lines are the same but for blanks at the end, and for how figures are rounded."""
+    if NUMBER.sub("#", shown).split() != NUMBER.sub("#", printed).split():
+        return False
+    pairs = zip(map(float, NUMBER.findall(shown)), map(float, NUMBER.findall(printed)), strict=True)
+    return all(one == pytest.approx(other, rel=NEAR, abs=NEAR) for one, other in pairs)
+
+
+def missing_part(shown: str, printed: str) -> str:
+    """Return the first part of a shown output that was not printed, or ""; "..." stands for lines left out."""
+    lines, position = printed.splitlines(), 0
+    parts = [part.strip("\n").splitlines() for part in re.split(r"^\.\.\.$", shown, flags=re.M)]
+    for part in filter(None, parts):
+        starts = range(position, len(lines) - len(part) + 1)
+        fits = (n for n in starts if all(map(same_line, part, lines[n : n + len(part)])))
+        start = next(fits, None)
+        if start is None:
+            return "\n".join(part)
+        position = start + len(part)
+    return ""
+
+
+@pytest.mark.parametrize("name", ["tutorial.md", "algorithms.md"])
+def test_every_command_and_all_code_of_a_page_gives_what_is_shown(name, monkeypatch, tmp_path, capsys):
+    shutil.copytree(DATA, tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    steps = shown_steps(name)
+    assert len(steps) >= 4
+    for language, text, output in steps:
+        if language == "sh":
+            words = shlex.split(text)
+            assert words[:3] == ["python", "-m", "autocontext"]
+            assert main(words[3:]) == 0, text
+        elif language == "toml":
+            Path(text.splitlines()[0].removeprefix("# ")).write_text(text, "utf-8")
+        else:
+            exec(compile(text, name, "exec"), {})
+        printed = capsys.readouterr().out
+        assert language == "toml" or output, text
+        assert missing_part(output, printed) == "", printed
+
+
+def test_an_output_that_is_not_what_comes_out_is_found_out():
+    printed = "a 0.5000\nb 7\nc\n"
+    assert missing_part("a 0.5001\n...\nc\n", printed) == ""
+    assert missing_part("a 0.6\n...\nc\n", printed) == "a 0.6"
+    assert missing_part("a 0.5\nc\n", printed) == "a 0.5\nc"
+    assert missing_part("...\nb 8\n", printed) == "b 8"
+
+
+def test_the_tutorial_shows_every_command_that_explains_and_measures():
+    shown = {shlex.split(text)[3] for language, text, _ in shown_steps("tutorial.md") if language == "sh"}
+    assert shown == {"prompt", "search", "why", "stats", "compare-bm25", "compare-chunks", "eval"}
+
+
+# --- docs/settings.md -------------------------------------------------------------------------------------------------
+
+# Another value that can work, where it does not follow from the default.
+OTHER = {
+    "retrievers": ("bm25",),
+    "fusion": "ranks",
+    "weights": {"dense": 0.3},
+    "template": "seed",
+    "chunking.sentences": 5,
+    "chunking.sentence_tokens": 0,
+    "chunking.overlap": 1,
+    "chunking.max_tokens": 20,
+    "bm25.b": 0.5,
+    "encoder.model": "another-model",
+    "encoder.folder": Path("a-model"),
+    "encoder.allow_download": False,
+    "encoder.backend": "sentence-transformers",
+    "pdf.ocr": True,
+}
+
+
+def test_the_page_of_settings_is_current():
+    assert (ROOT / describe_settings.PAGE).read_text("utf-8") == describe_settings.page()
+
+
+def test_every_setting_has_a_range_and_no_other():
+    assert set(RANGES) == set(setting_paths()) >= set(COSTS)
+
+
+@pytest.mark.parametrize("path", [path for path, told in RANGES.items() if isinstance(told, Range)])
+def test_the_range_of_a_setting_is_what_it_takes(path):
+    told = RANGES[path]
+    assert isinstance(told, Range)
+    step = 1 if isinstance(setting_of(Settings(), path), int) and not told.is_above else 0.001
+    inside = [told.low + step if told.is_above else told.low, *([told.high] if told.high is not None else [1e9])]
+    outside = [told.low if told.is_above else told.low - step, *([told.high + step] if told.high is not None else [])]
+    for value in inside:
+        with_values(Settings(), {path: value})
+    for value in outside:
+        with pytest.raises(SettingsError):
+            with_values(Settings(), {path: value})
+
+
+@pytest.mark.parametrize("path", list(setting_paths()))
+def test_a_change_costs_what_the_page_says(make_context, path):
+    ac = make_context({f"{n}.txt": "Salt melts at 801 degrees. It tastes salty. " * 9 for n in range(3)})
+    default = setting_of(ac.settings, path)
+    other = OTHER[path] if path in OTHER else default // 2 if isinstance(default, int) else default / 2
+    cost = cost_of_change(ac.settings, with_values(ac.settings, {path: other}), ac)
+    told = cost_of(path)
+    assert (cost.documents > 0, cost.passages > 0, cost.for_new_files) == {
+        NOTHING: (False, False, False),
+        NEW_FILES: (False, False, True),
+        CUT: (True, True, False),
+        ALL: (True, True, False),
+        CHECK: (True, False, False),
+    }.get(told, (False, False, False)), told
+    if told == ALL:
+        assert cost.passages == len(ac.chunks)
+
+
+# --- all pages --------------------------------------------------------------------------------------------------------
 
 
 def test_every_module_has_its_line_in_the_architecture():

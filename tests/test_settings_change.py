@@ -69,6 +69,18 @@ def test_a_retriever_that_comes_in_embeds_all_passages(make_context):
     assert cost_of_change(ac.settings, replace(ac.settings, retrievers=("dense",)), ac) == Cost(passages=len(ac.chunks))
 
 
+def test_a_retriever_that_had_no_weight_embeds_all_passages_too(make_context):
+    ac = make_context(FILES, weights={"dense": 0.0})
+    assert cost_of_change(ac.settings, Settings(), ac) == Cost(passages=len(ac.chunks))
+
+
+@pytest.mark.parametrize("change", [{"backend": "sentence-transformers"}, {"allow_download": False}], ids=str)
+def test_what_changes_no_vector_embeds_nothing(make_context, change):
+    ac = make_context(FILES)
+    after = replace(ac.settings, encoder=EncoderOptions(**change))
+    assert cost_of_change(ac.settings, after, ac) == Cost(documents=6)
+
+
 def test_a_large_collection_is_judged_by_a_part_of_it(make_context, monkeypatch):
     ac = make_context(FILES)
     monkeypatch.setattr("autocontext.settings_change._SAMPLE", 400)

@@ -49,7 +49,7 @@ def test_the_slider_by_keys_its_settings_used_kept_over_a_reload_and_undone(open
 
         page.get_by_label("Weight of Dense").fill("0.5")
         page.keyboard.press("Enter")
-        expect(page.locator(".st-key-settings_bar")).to_contain_text("This costs nothing")
+        expect(page.locator(".st-key-settings_bar")).to_contain_text("This embeds 2 passages at most")
         button(page, "Save").click()
         expect(button(page, "Undo")).to_be_visible()
         settle(page)
