@@ -270,6 +270,8 @@ class UiState:
         if job is None or job.running:
             return False
         self.index_job = None
+        self._searched = self._why_of = None  # it may have been by words only
+        self.evaluating.forget_passages()
         if job.report is not None:
             self.comparing.forget()
         report = job.report or Report()

@@ -17,6 +17,7 @@ from autocontext.indexing import WORDS_ONLY
 from autocontext.protocols import Vectors
 from autocontext.settings import ChunkOptions
 from autocontext.ui.jobs import AnswerJob, IndexJob
+from autocontext.ui.state import UiState
 from tests.conftest import HashEncoder
 from tests.fake_llm import ANSWER, FakeLLM
 
@@ -159,6 +160,29 @@ def test_where_settings_need_other_vectors_a_search_goes_on_by_words_and_embeds_
     assert encoder.texts_encoded == 400 + 1, "the passages once, and the question"
     assert engine.warnings == ()
     assert "dense" in engine.search("Paragraph 77 tells of things.")[0].hits
+
+
+def test_what_is_shown_was_searched_again_when_all_is_embedded() -> None:
+    class OpenForQuestions(GatedEncoder):
+        def encode(self, texts: Sequence[str]) -> Vectors:
+            return super().encode(texts) if len(texts) > 100 else HashEncoder.encode(self, texts)
+
+    encoder = OpenForQuestions()
+    state = UiState(engine=AutoContext(BY_SENTENCES, encoder))
+    state.index([("long.txt", LONG.encode())])
+    assert encoder.reached.wait(PATIENCE)
+    state.ask("Paragraph 77 tells of things.")
+    state.refresh()
+    found = [state.explanation.evidence[0].hits.keys() if state.explanation else None]
+    state.evaluating.look_at(state.question)
+    found.append(state.evaluating.passages(state.engine).evidence[0].hits.keys())
+    encoder.gate.set()
+    wait_for(state.collect_index)
+    state.refresh()
+    found.append(state.explanation.evidence[0].hits.keys() if state.explanation else None)
+    found.append(state.evaluating.passages(state.engine).evidence[0].hits.keys())
+
+    assert found == [{"bm25"}, {"bm25"}, {"bm25", "dense"}, {"bm25", "dense"}]
 
 
 def test_a_change_of_settings_that_was_stopped_leaves_words_to_search_by() -> None:
