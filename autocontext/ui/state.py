@@ -310,6 +310,7 @@ class UiState:
         self._forget_search()  # a removed text stays nowhere
         self.comparing.forget()
         self.evaluating.forget()
+        self.draft.forget()
         if self.talk.forget(names):
             self.notice = "The conversation is cleared: it quoted a document that you removed."
         if not self.engine.documents:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import threading
 import time
@@ -11,7 +12,8 @@ from dataclasses import replace
 import pytest
 
 from autocontext import AutoContext, Settings
-from autocontext.datatypes import ModelOptions, Piece, Prompt
+from autocontext.comparison import size_choices
+from autocontext.datatypes import Chunk, ModelOptions, Piece, Prompt
 from autocontext.errors import EncoderError
 from autocontext.indexing import WORDS_ONLY
 from autocontext.protocols import Vectors
@@ -243,6 +245,27 @@ def test_a_file_that_vanished_is_a_row(encoder: HashEncoder, tmp_path) -> None:
 
     assert [(row.name, row.status) for row in job.report or ()] == [("gone.txt", "failed"), ("a.txt", "added")]
     assert (job.report or [])[0].reason == "No such file or directory."
+
+
+def test_of_a_removed_document_a_session_keeps_no_text(encoder: HashEncoder) -> None:
+    state = UiState(engine=AutoContext(encoder=encoder))
+    state.index([("a.txt", b"Secret salt melts at 801 degrees."), ("b.txt", b"Tea steeps.")])
+    wait_for(state.collect_index)
+    state.ask("When does salt melt?")
+    state.refresh()
+    state.expected = "Salt melts."
+    state.look_for_expected()
+    state.look_at_chunks(lambda _label, _done, _total: None)
+    state.draft.change("num_results", 7, state.engine.settings)
+    state.draft.check(state.engine)
+    state.compare(size_choices(state.engine.settings), begin=True)
+    wait_for(lambda: state.comparing.job is not None and not state.comparing.job.running)
+    state.evaluating.look_at("Salt?")
+    state.evaluating.passages(state.engine)
+
+    state.remove(["a.txt"])
+    gc.collect()
+    assert [thing for thing in gc.get_objects() if isinstance(thing, Chunk) and "Secret" in thing.text] == []
 
 
 # ---- answering -------------------------------------------------------------------------------------------------------
