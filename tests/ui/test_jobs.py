@@ -249,7 +249,7 @@ def test_a_file_that_vanished_is_a_row(encoder: HashEncoder, tmp_path) -> None:
 
 def test_of_a_removed_document_a_session_keeps_no_text(encoder: HashEncoder) -> None:
     state = UiState(engine=AutoContext(encoder=encoder))
-    state.index([("a.txt", b"Secret salt melts at 801 degrees."), ("b.txt", b"Tea steeps.")])
+    state.index([("a.txt", b"Zyxomma salt melts at 801 degrees."), ("b.txt", b"Tea steeps.")])
     wait_for(state.collect_index)
     state.ask("When does salt melt?")
     state.refresh()
@@ -265,7 +265,7 @@ def test_of_a_removed_document_a_session_keeps_no_text(encoder: HashEncoder) -> 
 
     state.remove(["a.txt"])
     gc.collect()
-    assert [thing for thing in gc.get_objects() if isinstance(thing, Chunk) and "Secret" in thing.text] == []
+    assert [thing for thing in gc.get_objects() if isinstance(thing, Chunk) and "Zyxomma" in thing.text] == []
 
 
 # ---- answering -------------------------------------------------------------------------------------------------------
