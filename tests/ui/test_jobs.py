@@ -101,7 +101,9 @@ def test_no_files_are_no_failure(encoder: HashEncoder) -> None:
     assert job.report is not None
 
 
-def test_stopping_keeps_what_was_read_and_tells_what_is_not_embedded() -> None:
+def test_stopping_keeps_what_was_read_and_tells_what_is_not_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autocontext.indexing._FIRST_GROUP", 1000)  # both files are in one group
+    monkeypatch.setattr("autocontext.indexing._GROUP_SECONDS", PATIENCE)
     encoder = GatedEncoder()
     engine = AutoContext(BY_SENTENCES, encoder)
     job = IndexJob(engine, [("long.txt", LONG.encode()), ("short.txt", b"Salt.")])  # the shortest are embedded first
