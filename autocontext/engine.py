@@ -393,16 +393,20 @@ class AutoContext:
         originals = self._originals_to_keep(fresh)
         entries = {name: item.entry for name, item in fresh.items() if item.entry is not None}
         if self._store is not None:
-            encoder = self._encoder
-            hashes = (text_hash for entry in entries.values() for text_hash in entry.hashes)
-            self._store.save(
-                (entry.kept(originals.get(name)) for name, entry in entries.items()),
-                encoder.name if encoder is not None else "",
-                self._embedder.pool.get(hashes) if encoder is not None else None,
-            )
+            self._save(self._store, list(entries.values()), originals.get)
         else:
             self._originals = {n: data for n, data in self._originals.items() if n not in fresh} | originals
         self._replace_snapshot({**self._snapshot.entries, **entries})
+
+    def _save(self, store: Store, entries: Sequence[Entry], original: Callable[[str], bytes | None]) -> None:
+        """Write documents with the vectors that are in memory: the store may have let go of these meanwhile."""
+        encoder = self._encoder
+        hashes = (text_hash for entry in entries for text_hash in entry.hashes)
+        store.save(
+            (entry.kept(original(entry.document.name)) for entry in entries),
+            encoder.name if encoder is not None else "",
+            self._embedder.pool.get(hashes) if encoder is not None else None,
+        )
 
     def _originals_to_keep(self, fresh: Mapping[str, Outcome]) -> dict[str, bytes]:
         """Return the files to keep beside their text, as many as the limit allows."""
@@ -584,10 +588,7 @@ class AutoContext:
     def save_to(self, store: Store) -> None:
         """Write the whole collection with its settings into an empty store; this one goes on as it was."""
         with self._writing:
-            encoder, entries = self._encoder, self._snapshot.entries
-            kept = (entry.kept(self.original(name)) for name, entry in entries.items())
-            model = encoder.name if encoder is not None else ""
-            store.save(kept, model, self._embedder.pool.get(self._snapshot.hashes))
+            self._save(store, list(self._snapshot.entries.values()), self.original)
             unread = [[row.name, row.status, row.reason] for row in self.unread[:_MAX_UNREAD]]
             for key, value in (
                 ("settings", settings_to_json(self.settings)),
@@ -880,7 +881,7 @@ class AutoContext:
         uncounted = [kept.document.name for kept in loaded if not kept.words]
         changed = list(entries) if not (same_cut and same_words) else uncounted
         if changed or not same_cut:
-            store.save(entries[name].kept(store.original(name)) for name in changed)
+            self._save(store, [entries[name] for name in changed], store.original)
             store.put("chunking", signature)
         notes += self._note_versions(store, is_empty=not entries)
         self._replace_snapshot(entries)

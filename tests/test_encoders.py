@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from autocontext import AutoContext, Settings, cosine_similarity, generate_embeddings
-from autocontext.encoders import LocalEncoder, default_encoder, find_model, finding
+from autocontext.encoders import LocalEncoder, default_encoder, find_model, finding, shared_encoder
 from autocontext.errors import EncoderError
 from autocontext.settings import EncoderOptions
 
@@ -69,6 +69,10 @@ def test_a_changed_packaged_model_is_refused(monkeypatch):
 def test_a_model_that_is_nowhere_is_told_at_once_with_the_cure():
     with pytest.raises(EncoderError, match="no-such-model is not on this machine"):
         find_model(EncoderOptions(model="no-such-model"))
+
+
+def test_one_model_is_loaded_once_whoever_may_download_it():
+    assert shared_encoder(EncoderOptions(allow_download=False)) is default_encoder()
 
 
 def test_a_folder_in_the_settings_comes_first(tmp_path):

@@ -298,3 +298,17 @@ def test_another_tokenizer_is_told(tmp_path, monkeypatch):
     again, _ = opened(tmp_path / "notes.db")
     assert again.notes == ("Words are told apart in another way than before: the keyword index was made again.",)
     assert opened(tmp_path / "notes.db")[0].notes == ()
+
+
+def test_going_back_to_an_earlier_way_of_cutting_leaves_a_vector_of_every_passage_in_the_file(tmp_path):
+    one, two = (Settings(chunking=ChunkOptions(sentences=n, sentence_tokens=0)) for n in (1, 2))
+    ac = AutoContext(one, HashEncoder(), tmp_path / "kept.db")
+    files = [(f"{n}.txt", f"Sentence {n}.".encode()) for n in range(30)]
+    ac.add_files([*files, ("long.txt", b"Salt melts. Tea steeps.")])
+    for settings in (two, one):
+        ac.change_settings(settings, progress=lambda _label, _done, _total: None)
+        ac.add_files([])  # vectors that no passage has are let go of
+    ac.close()
+    encoder = HashEncoder()
+    AutoContext(one, encoder, tmp_path / "kept.db").search("salt")
+    assert encoder.texts_encoded == 1, "the question"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -35,6 +36,9 @@ def shared_encoder(options: EncoderOptions) -> LocalEncoder:
         If the model cannot be had.
     """
     with _making:
+        if options.allow_download:
+            find_model(options)  # it is on this machine from here on, whoever may download
+            options = replace(options, allow_download=False)
         return _encoder(options)
 
 

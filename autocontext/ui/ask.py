@@ -85,7 +85,8 @@ def _draw_answer(state: UiState, drawn_running: bool) -> None:
     if job is None:
         return
     job.collect()
+    outdated = state.prompt is None or state.prompt.text != job.answer.prompt.text
     with st.container(border=True, key="answer"):
-        answers.show_answer(job, state.stop_answer, outdated=job.answer.prompt is not state.prompt)
+        answers.show_answer(job, state.stop_answer, outdated=outdated)
     if drawn_running and not job.running:
         st.rerun()  # the whole page once more: the timer ends and the button is free again

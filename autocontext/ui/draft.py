@@ -74,6 +74,10 @@ class Draft:
             self._cost = (asked, cost_of_change(engine.settings, settings, engine))
         return self._cost[1]
 
+    def forget(self) -> None:
+        """Let go of everything that holds texts; the changes stay."""
+        self._cost = None
+
     def _blamed(self, saved: Settings, told: str) -> str:
         """Return the latest change without which the complaint would not come."""
         for path in reversed(self.values):

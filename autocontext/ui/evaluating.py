@@ -160,6 +160,10 @@ class Evaluating:
             self._found = (asked, chunks, engine.get_prompt(self.question, _SHOWN, _NO_BUDGET))
         return self._found[2]
 
+    def forget_passages(self) -> None:
+        """Search again for the question's passages: more may be found now."""
+        self._found = None
+
     def missing(self, engine: AutoContext, line: Question) -> str:
         """Return why the answer of a line is not found, or ""; looked for once in a state of the documents."""
         if self._missing_of is not engine.chunks:

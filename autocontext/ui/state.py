@@ -270,6 +270,8 @@ class UiState:
         if job is None or job.running:
             return False
         self.index_job = None
+        self._searched = self._why_of = None  # it may have been by words only
+        self.evaluating.forget_passages()
         if job.report is not None:
             self.comparing.forget()
         report = job.report or Report()
@@ -308,6 +310,7 @@ class UiState:
         self._forget_search()  # a removed text stays nowhere
         self.comparing.forget()
         self.evaluating.forget()
+        self.draft.forget()
         if self.talk.forget(names):
             self.notice = "The conversation is cleared: it quoted a document that you removed."
         if not self.engine.documents:

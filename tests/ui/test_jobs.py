@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import threading
 import time
@@ -11,12 +12,14 @@ from dataclasses import replace
 import pytest
 
 from autocontext import AutoContext, Settings
-from autocontext.datatypes import ModelOptions, Piece, Prompt
+from autocontext.comparison import size_choices
+from autocontext.datatypes import Chunk, ModelOptions, Piece, Prompt
 from autocontext.errors import EncoderError
 from autocontext.indexing import WORDS_ONLY
 from autocontext.protocols import Vectors
 from autocontext.settings import ChunkOptions
 from autocontext.ui.jobs import AnswerJob, IndexJob
+from autocontext.ui.state import UiState
 from tests.conftest import HashEncoder
 from tests.fake_llm import ANSWER, FakeLLM
 
@@ -98,7 +101,9 @@ def test_no_files_are_no_failure(encoder: HashEncoder) -> None:
     assert job.report is not None
 
 
-def test_stopping_keeps_what_was_read_and_tells_what_is_not_embedded() -> None:
+def test_stopping_keeps_what_was_read_and_tells_what_is_not_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autocontext.indexing._FIRST_GROUP", 1000)  # both files are in one group
+    monkeypatch.setattr("autocontext.indexing._GROUP_SECONDS", PATIENCE)
     encoder = GatedEncoder()
     engine = AutoContext(BY_SENTENCES, encoder)
     job = IndexJob(engine, [("long.txt", LONG.encode()), ("short.txt", b"Salt.")])  # the shortest are embedded first
@@ -161,6 +166,29 @@ def test_where_settings_need_other_vectors_a_search_goes_on_by_words_and_embeds_
     assert "dense" in engine.search("Paragraph 77 tells of things.")[0].hits
 
 
+def test_what_is_shown_was_searched_again_when_all_is_embedded() -> None:
+    class OpenForQuestions(GatedEncoder):
+        def encode(self, texts: Sequence[str]) -> Vectors:
+            return super().encode(texts) if len(texts) > 100 else HashEncoder.encode(self, texts)
+
+    encoder = OpenForQuestions()
+    state = UiState(engine=AutoContext(BY_SENTENCES, encoder))
+    state.index([("long.txt", LONG.encode())])
+    assert encoder.reached.wait(PATIENCE)
+    state.ask("Paragraph 77 tells of things.")
+    state.refresh()
+    found = [state.explanation.evidence[0].hits.keys() if state.explanation else None]
+    state.evaluating.look_at(state.question)
+    found.append(state.evaluating.passages(state.engine).evidence[0].hits.keys())
+    encoder.gate.set()
+    wait_for(state.collect_index)
+    state.refresh()
+    found.append(state.explanation.evidence[0].hits.keys() if state.explanation else None)
+    found.append(state.evaluating.passages(state.engine).evidence[0].hits.keys())
+
+    assert found == [{"bm25"}, {"bm25"}, {"bm25", "dense"}, {"bm25", "dense"}]
+
+
 def test_a_change_of_settings_that_was_stopped_leaves_words_to_search_by() -> None:
     encoder = GatedEncoder()
     engine = AutoContext(replace(BY_SENTENCES, retrievers=("bm25",)), encoder)
@@ -219,6 +247,27 @@ def test_a_file_that_vanished_is_a_row(encoder: HashEncoder, tmp_path) -> None:
 
     assert [(row.name, row.status) for row in job.report or ()] == [("gone.txt", "failed"), ("a.txt", "added")]
     assert (job.report or [])[0].reason == "No such file or directory."
+
+
+def test_of_a_removed_document_a_session_keeps_no_text(encoder: HashEncoder) -> None:
+    state = UiState(engine=AutoContext(encoder=encoder))
+    state.index([("a.txt", b"Zyxomma salt melts at 801 degrees."), ("b.txt", b"Tea steeps.")])
+    wait_for(state.collect_index)
+    state.ask("When does salt melt?")
+    state.refresh()
+    state.expected = "Salt melts."
+    state.look_for_expected()
+    state.look_at_chunks(lambda _label, _done, _total: None)
+    state.draft.change("num_results", 7, state.engine.settings)
+    state.draft.check(state.engine)
+    state.compare(size_choices(state.engine.settings), begin=True)
+    wait_for(lambda: state.comparing.job is not None and not state.comparing.job.running)
+    state.evaluating.look_at("Salt?")
+    state.evaluating.passages(state.engine)
+
+    state.remove(["a.txt"])
+    gc.collect()
+    assert [thing for thing in gc.get_objects() if isinstance(thing, Chunk) and "Zyxomma" in thing.text] == []
 
 
 # ---- answering -------------------------------------------------------------------------------------------------------
