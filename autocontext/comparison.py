@@ -14,6 +14,7 @@ from autocontext.datatypes import Chunk, Evidence, Prompt
 from autocontext.encoders import find_model
 from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError, EncoderError, SettingsError
+from autocontext.folders import at_home
 from autocontext.records import to_plain
 from autocontext.settings import BM25Options, ChunkOptions, EncoderOptions, FusionMethod, Settings
 
@@ -420,7 +421,7 @@ def bm25_choices(settings: Settings, pairs: Sequence[tuple[float, float]] | None
     """Return a choice for each pair of k1 and b (the usual three); those say what they favour."""
     notes = {(k1, b): note for k1, b, note in BM25_PAIRS}
     return tuple(
-        Choice(f"k1 {k1:g}, b {b:g}", replace(settings, bm25=BM25Options(k1=k1, b=b)), notes.get((k1, b), ""))
+        Choice(f"k1 {k1:.15g}, b {b:.15g}", replace(settings, bm25=BM25Options(k1=k1, b=b)), notes.get((k1, b), ""))
         for k1, b in (notes if pairs is None else pairs)
     )
 
@@ -490,11 +491,7 @@ def model_choices(settings: Settings, models: Sequence[str], *, allow_download: 
     """Return a choice for each embedding model: a name, or a folder that holds one."""
     made = []
     for model in models:
-        folder = (
-            Path(model).expanduser()
-            if model.startswith(("~", ".")) or "\\" in model or Path(model).is_absolute()
-            else None
-        )
+        folder = at_home(model) if model.startswith(("~", ".")) or "\\" in model or Path(model).is_absolute() else None
         options = EncoderOptions(
             model=folder.name if folder is not None else model, folder=folder, allow_download=allow_download
         )

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -33,7 +34,7 @@ from autocontext.datatypes import (
 )
 from autocontext.embedding import Embedder
 from autocontext.encoders import shared_encoder
-from autocontext.errors import EncoderError, LoadError, SettingsError
+from autocontext.errors import AutoContextError, EncoderError, LoadError, SettingsError
 from autocontext.explanation import Explanation, Trace, Weighing
 from autocontext.folders import folder_path, list_folder
 from autocontext.fusion import effective_weights, fuse
@@ -339,7 +340,10 @@ class AutoContext:
         try:
             report = self._index_files(batch, leaving, progress or _tell_nobody, stop)
             if report.error is None and self._lacks_vectors():  # of a batch that was stopped
-                self._embed_all(progress or _tell_nobody, stop)
+                try:
+                    self._embed_all(progress or _tell_nobody, stop)
+                except AutoContextError as error:
+                    report = Report([*report], report.notes, error)
             self._words_only = stop() or report.error is not None
         finally:
             self._busy = False
@@ -450,12 +454,20 @@ class AutoContext:
     def _forget_counting(self, before: Settings) -> None:
         after = self.settings
         if (after.encoder, after.retrievers) != (before.encoder, before.retrievers):
-            self.__dict__.pop("_found_encoder", None)
-            self._encoder_problem, self._embedder = None, Embedder(self._store, self._cache)
+            with self._building:  # else what a search embeds by the model before would be taken for the new one's
+                self.__dict__.pop("_found_encoder", None)
+                self._encoder_problem, self._embedder = None, Embedder(self._store, self._cache)
         self.__dict__.pop("_counting", None)
 
-    def change_settings(self, settings: Settings) -> None:
+    def change_settings(
+        self, settings: Settings, *, progress: Progress | None = None, should_stop: Callable[[], bool] | None = None
+    ) -> None:
         """Go on with other settings, and keep them with the collection; documents are cut again if that is other.
+
+        Parameters
+        ----------
+        progress, should_stop
+            As in `warm_up`: with `progress`, what has to be embedded is embedded now.
 
         Raises
         ------
@@ -470,16 +482,25 @@ class AutoContext:
             self.settings = after
             return
         with self._writing:
-            self.settings = after
-            self._forget_counting(before)
-            self._words_only = False
-            if self._store is not None:
-                self._open(self._store)
-            else:
-                entries = self._snapshot.entries
-                if (after.chunking, after.encoder) != (before.chunking, before.encoder):
-                    entries = {n: Entry(e.document, self._chunk(e.document)) for n, e in entries.items()}
-                self._replace_snapshot(entries)
+            if progress is None:
+                self._go_over(before, after)
+                self._words_only = False
+                return
+            stop = should_stop or (lambda: False)
+            with self._words_first(stop):
+                self._go_over(before, after)
+                self._embed_all(progress, stop)
+
+    def _go_over(self, before: Settings, after: Settings) -> None:
+        self.settings = after
+        self._forget_counting(before)
+        if self._store is not None:
+            self._open(self._store)
+        else:
+            entries = self._snapshot.entries
+            if (after.chunking, after.encoder) != (before.chunking, before.encoder):
+                entries = {n: Entry(e.document, self._chunk(e.document)) for n, e in entries.items()}
+            self._replace_snapshot(entries)
 
     @property
     def embedding_speed(self) -> float | None:
@@ -820,13 +841,16 @@ class AutoContext:
         Parameters
         ----------
         progress, should_stop
-            As in `add_files`, of what must be embedded first. Without `progress`, a search embeds it.
+            As in `add_files`, of what must be embedded first; searches find it by its words meanwhile. Without
+            `progress`, a search embeds it.
         """
+        if progress is not None:
+            stop = should_stop or (lambda: False)
+            with self._writing, self._words_first(stop):
+                self._embed_all(progress, stop)
         encoder = self._encoder
         if isinstance(encoder, LoadedEncoder):
             encoder.warm_up()
-        if progress is not None:
-            self._embed_all(progress, should_stop or (lambda: False))
         snapshot = self._snapshot
         if snapshot.chunks:
             for name in self.retrievers:
@@ -928,6 +952,16 @@ class AutoContext:
     def _encoder(self) -> Encoder | None:
         """The encoder if a retriever uses it."""
         return self._found_encoder if "dense" in self.settings.retrievers else None
+
+    @contextmanager
+    def _words_first(self, stop: Callable[[], bool]) -> Iterator[None]:
+        """Let searches go on by words while what is within embeds; after a stop they do so too."""
+        self._busy = self._words_only = True
+        try:
+            yield
+            self._words_only = stop()
+        finally:
+            self._busy = False
 
     def _embed_all(self, progress: Progress, stop: Callable[[], bool]) -> None:
         encoder, total = self._encoder, len(self._snapshot.chunks)

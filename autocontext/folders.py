@@ -6,6 +6,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,9 +62,17 @@ def list_folder(folder: str | Path) -> Listing:
     return Listing(tuple(sorted(files)), tuple(unread), tuple(notes))
 
 
+def at_home(folder: str | Path) -> Path:
+    """Return a path with its ``~`` replaced by the home folder; as it is where there is no such user."""
+    path = Path(folder)
+    with suppress(RuntimeError):
+        path = path.expanduser()
+    return path
+
+
 def folder_path(folder: str | Path) -> Path:
     """Return the folder as an absolute path; LoadError if it is none."""
-    root = Path(folder).expanduser().resolve()
+    root = at_home(folder).resolve()
     if not root.is_dir():
         raise LoadError(label(str(folder)), "this is not a folder")
     return root

@@ -234,10 +234,10 @@ def index_files(
             groups.add(index, outcome)
             if groups.error is not None:  # a full disk: nothing more could be kept
                 break
+        groups.finish()
     except BaseException:
         embedding.abandon()
         raise
-    groups.finish()
     embedded = embedding.finish()
     for index in groups.kept.keys() - {index for index, entry in groups.kept.items() if id(entry) in embedded}:
         rows[index] = replace(rows[index], reason=" ".join(filter(None, (rows[index].reason, WORDS_ONLY))))

@@ -105,11 +105,22 @@ def _read_line(line: str) -> Question:
     unknown = sorted(row.keys() - {field.name for field in fields(Question)})
     if unknown:
         raise QuestionError(f"has an unknown field {unknown[0][:40]!r}.")
-    return checked(Question(**row))
+    question = Question(**row)
+    _check(question)
+    return question
 
 
 def checked(question: Question) -> Question:
-    """Return the question as it is; QuestionError, whose text goes on after "Line 3 ", if it cannot be one."""
+    """Return the question as it is; QuestionError if it cannot be one."""
+    try:
+        _check(question)
+    except QuestionError as error:
+        raise QuestionError(f"This question {error}") from None
+    return question
+
+
+def _check(question: Question) -> None:
+    """Raise QuestionError, whose text goes on after "Line 3 ", if it cannot be one."""
     values = (question.id, question.question, question.document, question.quote)
     if not all(isinstance(value, str) or (value is None and n > 1) for n, value in enumerate(values)):
         raise QuestionError("has a value that is no text.")
@@ -126,7 +137,6 @@ def checked(question: Question) -> Question:
         raise QuestionError(f"is longer than {_MOST_LETTERS:,} letters.")
     if any("\ud800" <= letter <= "\udfff" for text in texts for letter in text):
         raise QuestionError("holds half of a letter.")
-    return question
 
 
 def _check_against(question: Question, same: Sequence[Question], n_before: int) -> None:

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+_LARGEST = 2**53 - 1  # whole numbers beyond are exact neither as JSON nor in a browser
+
 
 def to_plain(value: Any, *, without: frozenset[str] = frozenset()) -> Any:
     """Return a record as a dict of JSON values; fields at their default are left out, and those named in `without`."""
@@ -59,6 +61,8 @@ def _is_default(field: Any, value: object) -> bool:
 
 def _restored(kind: Any, value: Any) -> Any:
     """Return `value` as `kind` says; TypeError or ValueError if it does not fit."""
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        raise ValueError(value)
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         return _first_that_fits(arguments, value)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from autocontext.errors import SettingsError
+from autocontext.naming import label
 from autocontext.records import known_fields, to_plain
 
 FusionMethod = Literal["scores", "ranks", "union"]
@@ -248,6 +249,9 @@ def saved_settings_from_json(text: str) -> dict[str, Settings]:
 
 
 def without_places(text: str) -> str:
-    """Return kept named settings without the folders and models of the machine that they were made on."""
+    """Return kept named settings without the folders and models of the machine that they were made on.
+
+    The names may be anybody's: each becomes one line that can be shown.
+    """
     saved = saved_settings_from_json(text)
-    return saved_settings_to_json({name: replace(one, encoder=EncoderOptions()) for name, one in saved.items()})
+    return saved_settings_to_json({label(name): replace(one, encoder=EncoderOptions()) for name, one in saved.items()})

@@ -57,7 +57,7 @@ def settings_from_toml(text: str) -> Settings:
     """
     try:
         plain = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of very many digits is another error than of TOML's
         raise SettingsError(f"This is no TOML: {error}.") from None
     values, problems = _read_table(Settings, plain, "")
     if problems:

@@ -66,12 +66,14 @@ class Entry:
 
     def numbered(self, first: int) -> tuple[Chunk, ...]:
         """Return the chunks with the numbers from `first` on."""
-        if self.chunks and (self.chunks[0].number, self.chunks[-1].number) != (first, first + len(self.chunks) - 1):
-            self.chunks = tuple(
+        chunks = self.chunks  # read once: another snapshot may be numbering them meanwhile
+        if chunks and (chunks[0].number, chunks[-1].number) != (first, first + len(chunks) - 1):
+            chunks = tuple(
                 Chunk(first + n, c.document, c.text, c.start, c.end, c.line, c.page, c.heading, c.section)
-                for n, c in enumerate(self.chunks)
+                for n, c in enumerate(chunks)
             )
-        return self.chunks
+            self.chunks = chunks
+        return chunks
 
 
 class Snapshot:

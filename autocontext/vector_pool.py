@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,35 +94,43 @@ class VectorRows:
     def __init__(self, pool: VectorPool, hashes: Sequence[bytes]) -> None:
         self._pool = pool
         self._hashes = hashes
-        self._places = pool.places(hashes)
-        self._look()
+        self._found = self._look(pool.places(hashes))
 
-    def _look(self) -> None:
-        """Look for the texts that were not embedded when they were looked for last."""
-        missing = np.flatnonzero(self._places < 0)
+    def _look(self, places: NDArray[np.int32]) -> _Found:
+        """Return where the texts are, looking for those that were not embedded when they were looked for last."""
+        missing = np.flatnonzero(places < 0)
         if len(missing):
-            places = self._places.copy()
+            places = places.copy()
             places[missing] = self._pool.places([self._hashes[int(number)] for number in missing])
-            self._places = places
-        self._missing = np.flatnonzero(self._places < 0)
-        self._in_order = not len(self._missing) and bool(np.all(self._places == np.arange(len(self._places))))
+            missing = np.flatnonzero(places < 0)
+        in_order = not len(missing) and bool(np.all(places == np.arange(len(places))))
+        return _Found(places, missing, in_order)
 
     def __len__(self) -> int:
         return len(self._hashes)
 
-    def __getitem__(self, number: int) -> Vectors:
-        place = int(self._places[number])
-        return self._pool.row(place) if place >= 0 else np.zeros_like(self._pool.row(0))
+    def __getitem__(self, number: int) -> Vectors | None:
+        """Return the vector of one text, shape (dim,); None while it is not embedded."""
+        place = int(self._found.places[number])
+        return self._pool.row(place) if place >= 0 else None
 
     def __matmul__(self, vector: Vectors) -> Vectors:
-        if len(self._missing):
-            self._look()
-        places, missing = self._places, self._missing
+        found = self._found  # read once: several threads may ask
+        if len(found.missing):
+            found = self._found = self._look(found.places)
         products = self._pool.dot(vector)
-        if self._in_order:
-            return products[: len(places)]
+        if found.in_order:
+            return products[: len(found.places)]
         if not len(products):
-            return np.zeros(len(places), np.float32)
-        of_texts = products[places]
-        of_texts[missing] = 0
+            return np.zeros(len(found.places), np.float32)
+        of_texts = products[found.places]
+        of_texts[found.missing] = 0
         return of_texts
+
+
+class _Found(NamedTuple):
+    """Where the texts of `VectorRows` are in the pool: -1 for the `missing` ones; `in_order`: all, from 0 on."""
+
+    places: NDArray[np.int32]
+    missing: NDArray[np.intp]
+    in_order: bool

@@ -164,6 +164,8 @@ def why_not(
     if not found:
         return _not_in_the_documents(ac, explanation, places[0] if places else None)
     judged = [_Judged(place, chunks, rows) for place in found if (chunks := _chunks_at(ac, place))]
+    if not judged:  # its document was removed meanwhile
+        return _not_in_the_documents(ac, explanation, None)
     best = min(judged, key=lambda item: item.order)
     standings = tuple(_standing(ac, name, question, best.chunk) for name in explanation.retrievers)
     verdict, sentences = _judge(ac, explanation, best, standings)
@@ -188,9 +190,9 @@ def _find(ac: AutoContext, text: str, words: Sequence[str]) -> list[Place]:
     whole: dict[tuple[str, int], Place] = {}
     for chunk, _ in ac.ranking("bm25", text, _LOOKED_AT):
         document = documents.get(chunk.document)
-        if document is None:
+        place = _nearest_place(document, chunk, text, words) if document is not None else None
+        if place is None:
             continue
-        place = _nearest_place(document, chunk, text, words)
         if place.share == 1:
             whole[place.document, place.start] = place
         elif nearest is None or place.share > nearest.share:
@@ -208,14 +210,16 @@ def _letter_by_letter(ac: AutoContext, text: str) -> Iterator[Place]:
             yield Place(name, match.start(), match.end(), 1.0)
 
 
-def _nearest_place(document: Document, chunk: Chunk, text: str, words: Sequence[str]) -> Place:
-    """Return the part of a chunk and what is around it that shares most with the text."""
+def _nearest_place(document: Document, chunk: Chunk, text: str, words: Sequence[str]) -> Place | None:
+    """Return the part of a chunk and what is around it that shares most with the text; None where no word stands."""
     margin = 2 * len(text) + 100
     first = max(0, chunk.start - margin)
     spans = [
         (first + start, first + end, tokens[0])
         for start, end, tokens in word_spans(document.text[first : chunk.end + margin])
     ]
+    if not spans:  # it was found by its document's title
+        return None
     there = [word for _, _, word in spans]
     if (start := _position(words, there)) is not None:
         return Place(document.name, spans[start][0], spans[start + len(words) - 1][1], 1.0)
@@ -236,7 +240,7 @@ def _densest(words: Sequence[str], there: Sequence[str]) -> tuple[Span, float]:
     """Return the run of words, somewhat longer than `words`, that shares most with them, and how much: 0 to 1."""
     wanted: set[Any] = {*words, *pairwise(words)}
     length = len(words) * 5 // 4 + 2
-    features: list[list[Any]] = [[there[0]]] if there else []
+    features: list[list[Any]] = [[there[0]]]
     features += [[word, (before, word)] for before, word in pairwise(there)]
     held: Counter[Any] = Counter()
     best, best_end = 0, 1

@@ -93,6 +93,22 @@ def test_documents_are_found_by_their_words_before_they_are_embedded():
     assert set(ac.search("Sentence 0-7")[0].hits) == {"bm25", "dense"}
 
 
+def test_a_prompt_can_be_had_before_anything_is_embedded():
+    prompts = []
+
+    class Asking(HashEncoder):
+        def encode(self, texts):
+            if not prompts:
+                prompts.append(None)
+                prompts[0] = ac.get_prompt("When does salt melt?")
+            return super().encode(texts)
+
+    ac = AutoContext(encoder=Asking())
+    ac.add_files([("a.txt", SALT), ("b.txt", b"Tea steeps.")])
+    assert [set(item.hits) for item in prompts[0].evidence] == [{"bm25"}]
+    assert prompts[0].support.level == ac.get_prompt("When does salt melt?").support.level
+
+
 def test_a_huge_document_is_embedded_after_the_others():
     texts = []
 

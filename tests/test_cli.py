@@ -332,6 +332,12 @@ def test_sync_without_a_store_says_what_it_needs(notes):
     )
 
 
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf"])
+def test_sync_without_a_time_to_wait_says_what_it_needs(notes, tmp_path, seconds, capsys):
+    assert main(["sync", str(notes), "--store", str(tmp_path / "s.db"), "--watch", "--interval", seconds]) == 1
+    assert capsys.readouterr().err == "autocontext: --interval is a number of seconds above 0, up to 86,400.\n"
+
+
 def test_watching_syncs_what_comes_until_it_is_ended(notes, tmp_path, bm25_only):
     command = [
         "-m",

@@ -293,6 +293,13 @@ def test_a_model_that_is_not_there_says_so_and_the_others_go_on(sample, tmp_path
     assert list(compared.rows[0].places) == ["As it is now"]
 
 
+@pytest.mark.parametrize("folder", ["~nobody-of-this-name/model", f"/{'a' * 300}"])
+def test_a_folder_that_can_be_none_is_a_sentence(sample, folder):
+    (choice,) = model_choices(sample.settings, [folder])
+    problem = compare(sample, QUESTION, {choice.label: choice.settings}).outcomes[0].problem
+    assert problem == f"The folder {folder} holds no embedding model (no config.json and no tokenizer.json)."
+
+
 def test_a_broken_model_is_a_sentence(sample, tmp_path):
     for name in ("config.json", "tokenizer.json"):
         (tmp_path / name).write_text("{}")
@@ -359,7 +366,7 @@ def notes(tmp_path):
 
 
 def test_compare_bm25_prints_each_prompt_and_what_moved(notes, capsys):
-    pairs = ["--pairs", "2,0", "2,1"]
+    pairs = ["--pairs", "2,0", "2,1", "2,0.0"]
     assert main(["compare-bm25", str(notes), "salt", "--retrievers", "bm25", *pairs]) == 0
     out = capsys.readouterr().out
     assert out.count("Question: salt\nAnswer:") == 3
@@ -367,6 +374,11 @@ def test_compare_bm25_prints_each_prompt_and_what_moved(notes, capsys):
     table = out[out.index("=== What moved ===") :].splitlines()
     assert table[1].split() == ["As", "it", "is", "now", "k1", "2,", "b", "0", "k1", "2,", "b", "1", "passage"]
     assert len(table) == 4
+
+
+def test_choices_that_differ_in_a_late_digit_have_names_of_their_own(make_context):
+    choices = bm25_choices(make_context(SALT).settings, [(1.2, 0.5), (1.2000001, 0.5)])
+    assert [choice.label for choice in choices] == ["k1 1.2, b 0.5", "k1 1.2000001, b 0.5"]
 
 
 def test_compare_chunks_as_json_has_chunks_prompt_and_passages_of_each(notes, capsys):

@@ -9,7 +9,7 @@ import pytest
 from autocontext import AutoContext, AutoContextError, Settings
 from autocontext.datatypes import Chunk, Document, FileReport, ModelOptions, Report, Section
 from autocontext.errors import SettingsError
-from autocontext.settings import BM25Options, ChunkOptions
+from autocontext.settings import BM25Options, ChunkOptions, saved_settings_from_json, without_places
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,11 @@ def test_the_edges_that_work_are_taken():
         chunking=ChunkOptions(sentences=1, max_tokens=16),
     )
     assert (settings.fusion, settings.template, settings.max_tokens) == ("scores", "default", 3000)
+
+
+def test_what_somebody_else_called_settings_can_be_shown():
+    saved = saved_settings_from_json(without_places(r'{"\ud800\nmine": {"num_results": 3, "encoder": {"model": "x"}}}'))
+    assert saved == {"\ufffd mine": Settings(num_results=3)}
 
 
 def test_the_defaults_are_those_of_the_documentation():

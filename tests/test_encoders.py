@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from autocontext import cosine_similarity, generate_embeddings
+from autocontext import AutoContext, Settings, cosine_similarity, generate_embeddings
 from autocontext.encoders import LocalEncoder, default_encoder, find_model, finding
 from autocontext.errors import EncoderError
 from autocontext.settings import EncoderOptions
@@ -126,3 +126,23 @@ def test_many_threads_may_encode_at_once(backend):
 def test_what_is_no_name_of_a_model_is_a_sentence(name):
     with pytest.raises(EncoderError, match="is no name of an embedding model: a name has letters"):
         find_model(EncoderOptions(model=name, allow_download=False))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("config", "no JSON"),
+        ("config", "[]"),
+        ("sentence_bert_config", '{"max_seq_length": "many"}'),
+        ("sentence_bert_config", '{"max_seq_length": 1}'),
+        ("tokenizer_config", '{"model_max_length": 1e999}'),
+    ],
+)
+def test_a_model_that_says_nothing_sensible_of_itself_is_told_at_once_and_words_find_the_rest(tmp_path, name, text):
+    for each in ("config", "tokenizer"):
+        (tmp_path / f"{each}.json").write_text("{}")
+    (tmp_path / f"{name}.json").write_text(text)
+    ac = AutoContext(Settings(encoder=EncoderOptions(folder=tmp_path)))
+    ac.add("a.txt", b"Salt melts at 801 degrees.")
+    assert set(ac.search("salt")[0].hits) == {"bm25"}
+    assert f"The embedding model in {tmp_path} cannot be loaded" in ac.warnings[0]

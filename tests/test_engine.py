@@ -13,6 +13,7 @@ from autocontext import AutoContext, Settings
 from autocontext.datatypes import Document
 from autocontext.errors import BudgetError, LoadError, SettingsError
 from autocontext.settings import ChunkOptions, EncoderOptions
+from autocontext.snapshot import Entry
 from tests.conftest import DATA, HashEncoder
 
 NOTES = {
@@ -256,6 +257,19 @@ def test_offsets_point_at_the_text_of_the_file(make_context):
     assert ac.documents["a.txt"].text == text
     for chunk in ac.chunks:
         assert text[chunk.start : chunk.end] == chunk.text
+
+
+def test_a_snapshot_gets_its_own_numbers_while_another_numbers_the_same_chunks(make_context):
+    class Shared(Entry):
+        def __setattr__(self, name, value):
+            super().__setattr__(name, value)
+            if name == "chunks" and value and value[0].number == 5:
+                self.numbered(9)  # another thread comes between
+
+    ac = make_context({"a.txt": "Salt melts. " * 9})
+    (entry,) = ac._snapshot.entries.values()
+    shared = Shared(entry.document, entry.chunks)
+    assert [chunk.number for chunk in shared.numbered(5)] == [5 + n for n in range(len(entry.chunks))]
 
 
 def test_without_an_embedding_model_keyword_search_goes_on_and_says_so(tmp_path):

@@ -80,12 +80,19 @@ def test_what_is_not_named_has_its_default():
         ("[chunking]\noverlap = 3", "The overlap must be 0 or more and below the 3 sentences of a chunk, not 3."),
         ("template = 'nope'", "There is no template 'nope'; choose from default, seed, guarded."),
         ("num_results = 0", "num_results must be 1 or more, not 0."),
+        (f"num_results = {2**53}", f"num_results cannot be {2**53}; its default is 5."),
+        (f"[bm25]\nk1 = {'9' * 400}", f"bm25.k1 cannot be {'9' * 400}; its default is 1.5."),
         ("a = [", "This is no TOML: Invalid value (at end of document)."),
     ],
 )
 def test_a_mistake_is_a_sentence_that_names_it(text, sentence):
     with pytest.raises(SettingsError, match=f"^{re.escape(sentence)}$"):
         settings_from_toml(text)
+
+
+def test_a_number_of_thousands_of_digits_is_no_number_here():
+    with pytest.raises(SettingsError, match=r"^This is no TOML: "):
+        settings_from_toml(f"num_results = {'9' * 5000}")
 
 
 def test_all_mistakes_are_told_at_once():

@@ -94,7 +94,24 @@ def test_a_text_without_a_vector_scores_nothing_until_it_has_one(small_blocks):
     assert (rows @ np.array([1, 0], np.float32)).tolist() == [0, 0]
     pool.add(rows_of(2))
     assert (rows @ np.array([1, 0], np.float32)).tolist() == [0, 2]
-    assert rows[0].tolist() == [0, 0]
+    assert rows[0] is None
     pool.add(rows_of(3, 1))
     assert (rows @ np.array([1, 0], np.float32)).tolist() == [1, 2]
     assert rows[0].tolist() == [1, 1]
+
+
+def test_a_text_that_is_embedded_while_another_thread_multiplies_changes_nothing_for_it(small_blocks, monkeypatch):
+    pool = filled(2)
+    rows = VectorRows(pool, [b"0", b"1", b"2"])
+    vector = np.array([1, 0], np.float32)
+    multiply = pool.dot
+
+    def interrupted(vector):
+        products = multiply(vector)
+        monkeypatch.setattr(pool, "dot", multiply)
+        pool.add(rows_of(2))
+        assert (rows @ vector).tolist() == [0, 1, 2], "the other thread sees it"
+        return products
+
+    monkeypatch.setattr(pool, "dot", interrupted)
+    assert (rows @ vector).tolist() == [0, 1, 0], "a row for each text"

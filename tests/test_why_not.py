@@ -160,3 +160,9 @@ def test_the_record_is_json(ac):
     assert record["retrievers"] == [
         {"retriever": "bm25", "rank": 1, "score": record["retrievers"][0]["score"], "returned": 3}
     ]
+
+
+def test_a_passage_without_words_that_its_title_finds_is_no_place(make_context):
+    ac = make_context({"salt.txt": "!!! ???"}, retrievers=("bm25",))
+    assert [item.chunk.text for item in ac.search("salt")] == ["!!! ???"]
+    assert why_not(ac, "salt", "salt").verdict == "not in the documents"

@@ -63,7 +63,7 @@ def _add(commands: Any, parents: Parents, name: str, text: str) -> argparse.Argu
 
 
 def _compare_bm25(parsed: argparse.Namespace) -> int:
-    pairs = [_pair(text) for text in parsed.pairs] if parsed.pairs else None
+    pairs = list(dict.fromkeys(map(_pair, parsed.pairs))) if parsed.pairs else None
     return _run(parsed, lambda settings: bm25_choices(settings, pairs))
 
 

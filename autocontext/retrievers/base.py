@@ -80,7 +80,7 @@ class Corpus:
     Attributes
     ----------
     vectors
-        Shape (len(chunks), dim), one row a chunk, each of length 1; None without an encoder.
+        Shape (len(chunks), dim), one row a chunk, each of length 1, or none yet; None without an encoder.
     words
         What is indexed of each document, in the chunks' order; None for the words of the chunks' text alone.
     vocabulary

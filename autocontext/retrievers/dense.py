@@ -55,7 +55,14 @@ class DenseRetriever:
         self._sentences.update(known)
         vector = self._vector(query)
         return [
-            max(float(row @ vector) for row in (self._vectors[number], *(known[text] for text in sentences)))
+            max(
+                (
+                    float(row @ vector)
+                    for row in (self._vectors[number], *(known[text] for text in sentences))
+                    if row is not None  # not embedded yet: its sentences speak for it
+                ),
+                default=0.0,
+            )
             for number, sentences in chunks.items()
         ]
 

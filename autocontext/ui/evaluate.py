@@ -178,8 +178,8 @@ def _show_saved(state: UiState, saved: dict[str, Settings]) -> None:
                     key=f"forget_settings_{name}",
                     icon=":material/delete:",
                     type="tertiary",
-                    on_click=state.engine.save_settings,
-                    args=(name, None),
+                    on_click=state.attempt,
+                    args=(state.engine.save_settings, name, None),
                 )
         with st.form("save_settings", border=False, clear_on_submit=True):
             name = st.text_input("Name for the present settings", max_chars=60)

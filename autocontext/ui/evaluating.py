@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from autocontext.datatypes import Chunk, ModelOptions, Prompt
 from autocontext.engine import AutoContext
-from autocontext.errors import AutoContextError
+from autocontext.errors import QuestionError
 from autocontext.evaluation import Evaluation, evaluate
-from autocontext.questions import Question, lines_of, with_answer, with_no_answer
+from autocontext.questions import Question, lines_of, locate, with_answer, with_no_answer
 from autocontext.settings import Settings
 from autocontext.suggesting import Suggestion, suggest
+from autocontext.ui.jobs import Job
 
 _SHOWN = 8  # passages to mark an answer among
 _NO_BUDGET = 1_000_000
 
 
-class EvaluateJob:
+class EvaluateJob(Job):
     """Measures settings on the questions.
 
     Attributes
     ----------
-    label, done, total
-        What is going on and how far it is.
     result
         None until it has ended, and where it failed.
-    error
-        A sentence, if it failed.
     """
+
+    _FAILED = "Measuring failed ({}). Questions and documents are as they were."
 
     def __init__(
         self,
@@ -38,33 +37,13 @@ class EvaluateJob:
         settings: Mapping[str, Settings],
         is_abandoned: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.label, self.done, self.total = "Getting ready", 0, 0
         self.result: Evaluation | None = None
-        self.error: str | None = None
-        self.n_tried = len(settings)
         self._of = (engine, engine.settings, engine.chunks, tuple(questions))
-        self._stop = threading.Event()
-        self._is_abandoned = is_abandoned
-        self._thread = threading.Thread(target=self._work, args=(settings,), name="autocontext-evaluate", daemon=True)
-        self._thread.start()
+        super().__init__("evaluate", partial(self._work, settings), "Getting ready", is_abandoned=is_abandoned)
 
     def _work(self, settings: Mapping[str, Settings]) -> None:
         engine, _, _, questions = self._of
-        try:
-            self.result = evaluate(
-                engine,
-                questions,
-                settings,
-                progress=self._progress,
-                should_stop=lambda: self._stop.is_set() or self._is_abandoned(),
-            )
-        except AutoContextError as error:
-            self.error = str(error)
-        except Exception as error:  # noqa: BLE001 a bug: say so rather than show progress for ever
-            self.error = f"Measuring failed ({type(error).__name__}). Questions and documents are as they were."
-
-    def _progress(self, label: str, done: int, total: int) -> None:
-        self.label, self.done, self.total = label, done, total
+        self.result = evaluate(engine, questions, settings, progress=self._progress, should_stop=self._should_stop)
 
     def is_of(self, engine: AutoContext, questions: Sequence[Question]) -> bool:
         """Tell whether documents, settings and questions are still those that were measured."""
@@ -72,21 +51,8 @@ class EvaluateJob:
         is_same = of is engine and settings == engine.settings and chunks is engine.chunks
         return is_same and measured == tuple(questions)
 
-    @property
-    def running(self) -> bool:
-        """Whether it is still at work."""
-        return self._thread.is_alive()
 
-    def wait(self, seconds: float) -> None:
-        """Wait for its end, but no longer than so many seconds."""
-        self._thread.join(seconds)
-
-    def stop(self) -> None:
-        """Ask it to end; it does after the question that it is at."""
-        self._stop.set()
-
-
-class SuggestJob:
+class SuggestJob(Job):
     """Asks a model for a question on each of some passages, one call a passage.
 
     Attributes
@@ -97,46 +63,27 @@ class SuggestJob:
         Passages that were asked for, and all of them.
     useless
         Answers that held no question.
-    error
-        Why it ended early: what the model's server said, as a sentence.
     """
+
+    _FAILED = "Suggesting failed ({}). The questions are as they were."
 
     def __init__(self, chunks: Sequence[Chunk], options: ModelOptions) -> None:
         self.found: list[Suggestion] = []
-        self.done, self.total, self.useless = 0, len(chunks), 0
-        self.error: str | None = None
-        self._stop = threading.Event()
-        self._thread = threading.Thread(
-            target=self._work, args=(tuple(chunks), options), name="autocontext-suggest", daemon=True
-        )
-        self._thread.start()
+        self.useless = 0
+        super().__init__("suggest", partial(self._work, tuple(chunks), options), "Asking", len(chunks))
 
     def _work(self, chunks: Sequence[Chunk], options: ModelOptions) -> None:
-        try:
-            for chunk in chunks:
-                if self._stop.is_set():
-                    return
-                suggestion = suggest(chunk, options)
-                if self._stop.is_set():  # nobody waits for it any more
-                    return
-                if suggestion is None:
-                    self.useless += 1
-                else:
-                    self.found.append(suggestion)
-                self.done += 1
-        except AutoContextError as error:
-            self.error = str(error)
-        except Exception as error:  # noqa: BLE001 a bug: say so rather than show progress for ever
-            self.error = f"Suggesting failed ({type(error).__name__}). The questions are as they were."
-
-    @property
-    def running(self) -> bool:
-        """Whether it is still at work."""
-        return self._thread.is_alive()
-
-    def stop(self) -> None:
-        """Ask it to end; it does after the passage that it is at."""
-        self._stop.set()
+        for chunk in chunks:
+            if self._should_stop():
+                return
+            suggestion = suggest(chunk, options)
+            if self._should_stop():  # nobody waits for it any more
+                return
+            if suggestion is None:
+                self.useless += 1
+            else:
+                self.found.append(suggestion)
+            self.done += 1
 
 
 @dataclass
@@ -170,6 +117,8 @@ class Evaluating:
     job: EvaluateJob | None = None
     suggesting: SuggestJob | None = None
     _found: tuple[tuple[str, Settings], tuple[Chunk, ...], Prompt] | None = None
+    _missing: dict[Question, str] = field(default_factory=dict)
+    _missing_of: tuple[Chunk, ...] = ()
 
     # --- questions ---
 
@@ -178,6 +127,10 @@ class Evaluating:
         before = engine.questions
         engine.set_questions(questions)
         self.before = before
+
+    def remove(self, engine: AutoContext, id_: str) -> None:
+        """Take a question off the list."""
+        self.change(engine, [one for one in engine.questions if one.id != id_])
 
     def undo(self, engine: AutoContext) -> None:
         """Go back to the questions before the last change; a second time forward again."""
@@ -207,6 +160,18 @@ class Evaluating:
             self._found = (asked, chunks, engine.get_prompt(self.question, _SHOWN, _NO_BUDGET))
         return self._found[2]
 
+    def missing(self, engine: AutoContext, line: Question) -> str:
+        """Return why the answer of a line is not found, or ""; looked for once in a state of the documents."""
+        if self._missing_of is not engine.chunks:
+            self._missing, self._missing_of = {}, engine.chunks
+        if line not in self._missing:
+            self._missing[line] = ""
+            try:
+                locate(line, engine.documents)
+            except QuestionError as error:
+                self._missing[line] = str(error)
+        return self._missing[line]
+
     def look_at(self, question: str) -> None:
         """Look for the answer of another question."""
         self.question, self.editing = question.strip(), ""
@@ -233,6 +198,7 @@ class Evaluating:
                 job.stop()
         self.job = self.suggesting = self._found = self.before = None
         self.said, self.editing = [], ""
+        self._missing, self._missing_of = {}, ()
 
 
 def answers_in(questions: Sequence[Question], text: str, chunk: Chunk) -> list[Question]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from contextlib import suppress
+from functools import cached_property, partial
 from pathlib import Path
 
 from autocontext.answer import Answer, rewrite_question
@@ -21,22 +22,76 @@ from autocontext.llm import StreamJob
 from autocontext.settings import Settings
 
 
-class IndexJob:
+class Job:
+    """Work on a thread of its own, that can be looked at and stopped.
+
+    Attributes
+    ----------
+    label, done, total
+        What is going on, and how far it is.
+    error
+        A sentence, if it failed.
+    """
+
+    _FAILED = ""  # what is said of a bug, by its kind
+
+    def __init__(
+        self,
+        name: str,
+        work: Callable[[], None],
+        label: str,
+        total: int = 0,
+        is_abandoned: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.label, self.done, self.total = label, 0, total
+        self.error: str | None = None
+        self._stop = threading.Event()
+        self._is_abandoned = is_abandoned
+        self._thread = threading.Thread(target=self._run, args=(work,), name=f"autocontext-{name}", daemon=True)
+        self._thread.start()
+
+    def _run(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except AutoContextError as error:
+            self.error = str(error)
+        except Exception as error:  # noqa: BLE001 a bug: say so rather than show progress for ever
+            self.error = self._FAILED.format(type(error).__name__)
+
+    def _should_stop(self) -> bool:
+        return self._stop.is_set() or self._is_abandoned()
+
+    def _progress(self, label: str, done: int, total: int) -> None:
+        self.label, self.done, self.total = label, done, total
+
+    @property
+    def running(self) -> bool:
+        """Whether it is still at work."""
+        return self._thread.is_alive()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for its end, but no longer than so many seconds."""
+        self._thread.join(seconds)
+
+    def stop(self) -> None:
+        """Ask it to end; it does at the next file, batch or question."""
+        self._stop.set()
+
+
+class IndexJob(Job):
     """Adds files, brings a folder in step, or goes over to other settings.
 
     Nobody left to see it (`is_abandoned`) stops it too.
 
     Attributes
     ----------
-    label, done, total
-        What is going on and how far it is.
     files, chunks, pages
         Done and the whole so far of each: files read, chunks embedded, pages of the PDF that is being read.
     report
         The rows of the files; None until it has ended.
-    error
-        A sentence, if the whole batch failed.
     """
+
+    _FAILED = "Indexing failed ({}). What was read is found by its words."
 
     def __init__(
         self,
@@ -46,36 +101,24 @@ class IndexJob:
         encodings: Mapping[str, str] | None = None,
     ) -> None:
         self._encodings = encodings
-        self.label, self.done, self.total = "Reading", 0, 0 if isinstance(work, Path | Settings) else len(work)
-        self.files, self.chunks, self.pages = (0, self.total), (0, 0), (0, 0)
+        total = 0 if isinstance(work, Path | Settings) else len(work)
+        self.files, self.chunks, self.pages = (0, total), (0, 0), (0, 0)
         self.report: Report | None = None
-        self.error: str | None = None
-        self._stop = threading.Event()
-        self._is_abandoned = is_abandoned
-        self._thread = threading.Thread(target=self._work, args=(engine, work), name="autocontext-index", daemon=True)
-        self._thread.start()
+        super().__init__("index", partial(self._work, engine, work), "Reading", total, is_abandoned)
 
     def _work(self, engine: AutoContext, work: Sequence[tuple[str, bytes | Path]] | Path | Settings) -> None:
-        try:
-            if isinstance(work, Settings):
-                engine.change_settings(work)
-            elif isinstance(work, Path):
-                self.report = engine.add_folder(work, progress=self._progress, should_stop=self._should_stop)
-            else:
-                self.report = engine.add_files(
-                    work, encodings=self._encodings, progress=self._progress, should_stop=self._should_stop
-                )
-            engine.warm_up(self._progress, self._should_stop)
-        except AutoContextError as error:
-            self.error = str(error)
-        except Exception as error:  # noqa: BLE001 a bug: say so rather than show progress for ever
-            self.error = f"Indexing failed ({type(error).__name__}). What was read is found by its words."
-
-    def _should_stop(self) -> bool:
-        return self._stop.is_set() or self._is_abandoned()
+        if isinstance(work, Settings):
+            engine.change_settings(work, progress=self._progress, should_stop=self._should_stop)
+        elif isinstance(work, Path):
+            self.report = engine.add_folder(work, progress=self._progress, should_stop=self._should_stop)
+        else:
+            self.report = engine.add_files(
+                work, encodings=self._encodings, progress=self._progress, should_stop=self._should_stop
+            )
+        engine.warm_up(self._progress, self._should_stop)
 
     def _progress(self, label: str, done: int, total: int) -> None:
-        self.label, self.done, self.total = label, done, total
+        super()._progress(label, done, total)
         if label == "Embedding":
             self.chunks = (done, total)
         elif label == "Pages":
@@ -88,19 +131,6 @@ class IndexJob:
         """How much of the whole is done, 0 to 1: of the files that are read, and of their chunks."""
         read, embedded = (done / total if total else 1.0 for done, total in (self.files, self.chunks))
         return min(1.0, read * embedded)
-
-    @property
-    def running(self) -> bool:
-        """Whether it is still at work."""
-        return self._thread.is_alive()
-
-    def wait(self, seconds: float) -> None:
-        """Wait for its end, but no longer than so many seconds."""
-        self._thread.join(seconds)
-
-    def stop(self) -> None:
-        """Ask it to end; it does at the next file or batch."""
-        self._stop.set()
 
 
 class AnswerJob:
@@ -191,7 +221,7 @@ class RewriteJob:
         return self._thread.is_alive()
 
 
-class CompareJob:
+class CompareJob(Job):
     """Asks one question under several settings.
 
     Attributes
@@ -200,9 +230,9 @@ class CompareJob:
         Which choice is being made ready, and how many of its passages are embedded, of how many.
     result
         None until it has ended, and where it failed or was stopped.
-    error
-        A sentence, if it failed.
     """
+
+    _FAILED = "The comparison failed ({}). The documents are as they were."
 
     def __init__(
         self,
@@ -215,54 +245,18 @@ class CompareJob:
         max_tokens: int,
         is_abandoned: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.label, self.done, self.total = "", 0, 0
         self.result: Comparison | None = None
-        self.error: str | None = None
-        self._stop = threading.Event()
-        self._is_abandoned = is_abandoned
-        work = (engine, question, tuple(choices), kept, num_results, max_tokens)
-        self._thread = threading.Thread(target=self._work, args=work, name="autocontext-compare", daemon=True)
-        self._thread.start()
+        asked = partial(
+            compare,
+            engine,
+            question,
+            {choice.label: choice.settings for choice in choices},
+            num_results=num_results,
+            max_tokens=max_tokens,
+            kept=kept,
+        )
+        super().__init__("compare", partial(self._work, asked), "", is_abandoned=is_abandoned)
 
-    def _work(
-        self,
-        engine: AutoContext,
-        question: str,
-        choices: Sequence[Choice],
-        kept: Variants,
-        num_results: int,
-        max_tokens: int,
-    ) -> None:
-        try:
-            self.result = compare(
-                engine,
-                question,
-                {choice.label: choice.settings for choice in choices},
-                num_results=num_results,
-                max_tokens=max_tokens,
-                kept=kept,
-                progress=self._progress,
-                should_stop=lambda: self._stop.is_set() or self._is_abandoned(),
-            )
-        except ComparisonStoppedError:
-            pass
-        except AutoContextError as error:
-            self.error = str(error)
-        except Exception as error:  # noqa: BLE001 a bug: say so rather than show progress for ever
-            self.error = f"The comparison failed ({type(error).__name__}). The documents are as they were."
-
-    def _progress(self, label: str, done: int, total: int) -> None:
-        self.label, self.done, self.total = label, done, total
-
-    @property
-    def running(self) -> bool:
-        """Whether it is still at work."""
-        return self._thread.is_alive()
-
-    def wait(self, seconds: float) -> None:
-        """Wait for its end, but no longer than so many seconds."""
-        self._thread.join(seconds)
-
-    def stop(self) -> None:
-        """Ask it to end; it does at the next batch."""
-        self._stop.set()
+    def _work(self, asked: Callable[..., Comparison]) -> None:
+        with suppress(ComparisonStoppedError):
+            self.result = asked(progress=self._progress, should_stop=self._should_stop)

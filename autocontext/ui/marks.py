@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from autocontext.datatypes import Chunk
-from autocontext.errors import AutoContextError
 from autocontext.ui.evaluating import answers_in
 from autocontext.ui.state import current_state
 
@@ -22,14 +21,6 @@ def show_answer_mark(question: str, chunk: Chunk, key: str) -> None:
         help="Click again to take the mark away."
         if is_marked
         else "Keeps question and passage, so that the Evaluate page can measure how early they find each other.",
-        on_click=_toggle,
-        args=(question, chunk),
+        on_click=state.attempt,
+        args=(state.evaluating.toggle_answer, state.engine, question, chunk),
     )
-
-
-def _toggle(question: str, chunk: Chunk) -> None:
-    state = current_state()
-    try:
-        state.evaluating.toggle_answer(state.engine, question, chunk)
-    except AutoContextError as error:  # a callback runs outside of the page that would tell it
-        state.notice = str(error)

@@ -114,11 +114,12 @@ def _ranks(item: Evidence) -> str:
 def show_limits(state: UiState) -> None:
     """Draw how much may go into the prompt, and how much is kept for the answer."""
     with st.popover("Limits", icon=":material/tune:", type="tertiary"):
-        st.number_input("Passages at most", 1, 100, **kept("num_results"))
+        # Settings have no such bounds, and a field whose value is out of its own cannot be drawn.
+        st.number_input("Passages at most", 1, max(100, state.num_results), **kept("num_results"))
         st.number_input(
             "Token budget",
-            50,
-            1_000_000,
+            min(50, state.max_tokens),
+            max(1_000_000, state.max_tokens),
             step=500,
             **kept("max_tokens"),
             help="A token is about three quarters of an English word. Small local models often take 4,096 in all.",

@@ -65,8 +65,8 @@ def _show_search(state: UiState) -> None:
             "Something does answer it" if is_nothing else "Nothing answers it",
             key="nothing_answers",
             icon=":material/do_not_disturb_on:",
-            on_click=evaluating.toggle_nothing,
-            args=(engine, evaluating.question),
+            on_click=state.attempt,
+            args=(evaluating.toggle_nothing, engine, evaluating.question),
             help="Questions that your documents cannot answer show how good the warning is that tells so.",
         )
         st.button(
@@ -116,7 +116,7 @@ def _show_edit(state: UiState, line: Question | None, key: str) -> None:
         try:
             evaluating.change(state.engine, _edited(state, line, text, document, quote))
         except QuestionError as error:
-            st.error(plain(_sentence(error)), icon=":material/error:")
+            st.error(plain(str(error)), icon=":material/error:")
             return
     if saved or cancelled:
         evaluating.editing = ""
@@ -143,12 +143,6 @@ def _edited(state: UiState, line: Question | None, text: str, document: str | No
     return [new if known[n] == line else one for n, one in enumerate(same_id)]
 
 
-def _sentence(error: QuestionError) -> str:
-    """Return the error as a sentence of its own; those of a line go on after its number."""
-    told = str(error)
-    return told if told[:1].isupper() or told.split(" ")[0] not in ("has", "is", "needs", "holds") else f"This {told}"
-
-
 # --- the list ---------------------------------------------------------------------------------------------------------
 
 
@@ -164,7 +158,13 @@ def _show_list(state: UiState) -> None:
         if len(rows) > PAGE_SIZE:
             wanted = st.text_input("Find a question", key="find_question", placeholder="Part of it", width=220)
         if evaluating.before is not None and evaluating.before != known:
-            st.button("Undo", key="undo_questions", icon=":material/undo:", on_click=_undo, args=(state,))
+            st.button(
+                "Undo",
+                key="undo_questions",
+                icon=":material/undo:",
+                on_click=state.attempt,
+                args=(evaluating.undo, state.engine),
+            )
         _show_import(state)
         st.download_button(
             "Export",
@@ -193,13 +193,6 @@ def _show_list(state: UiState) -> None:
         _show_question(state, lines)
 
 
-def _undo(state: UiState) -> None:
-    try:
-        state.evaluating.undo(state.engine)
-    except AutoContextError as error:
-        state.notice = str(error)
-
-
 def _show_question(state: UiState, lines: list[Question]) -> None:
     id_ = lines[0].id
     with st.container(border=True, gap="small", key=f"question_{abs(hash(id_))}"):
@@ -219,8 +212,8 @@ def _show_question(state: UiState, lines: list[Question]) -> None:
                 key=f"remove_question_{id_}",
                 icon=":material/delete:",
                 type="tertiary",
-                on_click=_remove,
-                args=(state, id_),
+                on_click=state.attempt,
+                args=(state.evaluating.remove, state.engine, id_),
             )
         for number, line in enumerate(lines):
             _show_line(state, line, f"{id_}_{number}")
@@ -236,10 +229,8 @@ def _show_line(state: UiState, line: Question, key: str) -> None:
             page = f", p. {line.page}" if line.page else ""
             with st.container(gap=None):
                 st.html(text_html(f"{line.document}{page}: “{shown}”", "where"))
-            try:
-                locate(line, state.engine.documents)
-            except QuestionError as error:
-                st.badge("not found", icon=":material/error:", color="red", help=plain(str(error)))
+            if told := state.evaluating.missing(state.engine, line):
+                st.badge("not found", icon=":material/error:", color="red", help=plain(told))
         st.button(
             "Edit",
             key=f"edit_{key}",
@@ -250,13 +241,6 @@ def _show_line(state: UiState, line: Question, key: str) -> None:
         )
     if state.evaluating.editing == key:
         _show_edit(state, line, key)
-
-
-def _remove(state: UiState, id_: str) -> None:
-    try:
-        state.evaluating.change(state.engine, [one for one in state.engine.questions if one.id != id_])
-    except AutoContextError as error:
-        state.notice = str(error)
 
 
 def _show_import(state: UiState) -> None:
@@ -337,7 +321,7 @@ def _show_suggestion(state: UiState, suggestion: Suggestion, number: int) -> Non
         st.html(text_html(f"{chunk.document}, {chunk.place}: “{suggestion.quote}”", "where"))
         with st.container(horizontal=True):
             if st.button("Take", key=f"take_{key}", icon=":material/check:", disabled=not text.strip()):
-                state.evaluating.accept(state.engine, suggestion, text)
+                state.attempt(state.evaluating.accept, state.engine, suggestion, text)
                 st.rerun()
             if st.button("Leave", key=f"leave_{key}", icon=":material/close:", type="tertiary"):
                 state.evaluating.discard(suggestion)

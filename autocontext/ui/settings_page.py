@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, get_args
 
 import streamlit as st
 
 from autocontext import retrievers
 from autocontext.errors import SettingsError
+from autocontext.folders import at_home
 from autocontext.settings import Backend, FusionMethod, Settings
 from autocontext.settings_explained import EXPLAINED, setting_of
 from autocontext.settings_file import settings_from_toml, settings_to_toml
@@ -221,7 +221,7 @@ def _show_widget(state: UiState, path: str, value: Any) -> None:
             disabled=bool(refusal),
             help=plain(refusal) or None,
             placeholder="found by its name",
-            **_bound(state, path, lambda text: Path(text.strip()).expanduser() if text.strip() else None),
+            **_bound(state, path, lambda text: at_home(text.strip()) if text.strip() else None),
         )
     else:
         st.text_input(label, value, **_bound(state, path, str.strip))

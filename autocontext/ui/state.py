@@ -192,6 +192,13 @@ class UiState:
         if settings != self.engine.settings:
             self.engine.change_settings(settings)
 
+    def attempt(self, do: Callable[..., object], *arguments: object) -> None:
+        """Do what may fail in a callback or a fragment: these run outside of the page that would tell it."""
+        try:
+            do(*arguments)
+        except AutoContextError as error:
+            self.notice = str(error)
+
     def _show(self, engine: AutoContext) -> None:
         if self.index_job is not None and not self.collection:
             self.index_job.stop()  # nobody will see these documents again
@@ -519,7 +526,4 @@ def _keep(name: str, key: str) -> None:
     state = current_state()
     setattr(state, name, st.session_state[key])
     if name in ("num_results", "max_tokens"):
-        try:
-            state.keep_settings()
-        except AutoContextError as error:  # a callback runs outside of the page that would tell it
-            state.notice = str(error)
+        state.attempt(state.keep_settings)

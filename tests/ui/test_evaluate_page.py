@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import Any
 
@@ -172,6 +173,24 @@ def test_an_answer_that_is_gone_is_marked_in_the_list(session):
 
 
 # ---- measuring -------------------------------------------------------------------------------------------------------
+
+
+def test_answers_are_looked_for_once_in_a_state_of_the_documents(session, monkeypatch):
+    looked = []
+    monkeypatch.setattr("autocontext.ui.evaluating.locate", lambda line, documents: looked.append(line))
+    at = run(open_page(session, LABELLED))
+    assert looked == [LABELLED]
+    state_of(at).engine.add("more.txt", b"Tea steeps.")
+    run(run(at))
+    assert looked == [LABELLED, LABELLED]
+
+
+def test_a_question_that_cannot_be_kept_is_a_sentence(session):
+    at = press(find(open_page(session), "Why? " * 5000), "nothing_answers")
+    assert [re.sub(r"\\(.)", r"\1", toast.value) for toast in at.toast] == [
+        "This question is longer than 20,000 letters."
+    ]
+    assert questions(at) == ()
 
 
 def test_without_documents_the_page_says_what_it_is_for(session):

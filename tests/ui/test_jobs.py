@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -137,6 +138,59 @@ def test_the_next_batch_goes_on_where_one_was_stopped() -> None:
     assert encoder.texts_encoded == 400 > made
     assert engine.warnings == ()
     assert "dense" in engine.search("Paragraph 77 tells of things.")[0].hits
+
+
+def test_where_settings_need_other_vectors_a_search_goes_on_by_words_and_embeds_nothing_itself() -> None:
+    encoder = GatedEncoder()
+    engine = AutoContext(replace(BY_SENTENCES, retrievers=("bm25",)), encoder)
+    engine.add("long.txt", LONG.encode())
+    job = IndexJob(engine, BY_SENTENCES)
+    assert encoder.reached.wait(PATIENCE)
+    found: list[set[str]] = []
+    encoder.reached.clear()
+    asking = threading.Thread(target=lambda: found.append(set(engine.search("Paragraph 77")[0].hits)))
+    asking.start()
+    assert encoder.reached.wait(PATIENCE)
+    encoder.gate.set()
+    finished(job)
+    asking.join()
+
+    assert found == [{"bm25"}]
+    assert encoder.texts_encoded == 400 + 1, "the passages once, and the question"
+    assert engine.warnings == ()
+    assert "dense" in engine.search("Paragraph 77 tells of things.")[0].hits
+
+
+def test_a_change_of_settings_that_was_stopped_leaves_words_to_search_by() -> None:
+    encoder = GatedEncoder()
+    engine = AutoContext(replace(BY_SENTENCES, retrievers=("bm25",)), encoder)
+    engine.add("long.txt", LONG.encode())
+    job = IndexJob(engine, BY_SENTENCES)
+    assert encoder.reached.wait(PATIENCE)
+    job.stop()
+    encoder.gate.set()
+    finished(job)
+    made = encoder.texts_encoded
+
+    assert set(engine.search("Number 77")[0].hits) == {"bm25"}
+    assert encoder.texts_encoded == made + 1 < 400
+    assert len(engine.warnings) == 1
+
+
+def test_a_model_that_fails_when_a_stopped_batch_goes_on_costs_no_row() -> None:
+    encoder = GatedEncoder()
+    engine = AutoContext(BY_SENTENCES, encoder)
+    job = IndexJob(engine, [("long.txt", LONG.encode())])
+    assert encoder.reached.wait(PATIENCE)
+    job.stop()
+    encoder.gate.set()
+    finished(job)
+    gone = EncoderError("The embedding model is gone. Install it.")
+    encoder.encode = BrokenEncoder(gone).encode  # type: ignore[method-assign]
+
+    report = engine.add_files([("long.txt", LONG.encode())])
+
+    assert ([(row.name, row.status) for row in report], report.error) == ([("long.txt", "unchanged")], gone)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import re
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -530,6 +531,15 @@ def test_a_budget_too_small_is_a_sentence_and_can_be_raised_again(session) -> No
     assert not at.code
     choose(at, "Token budget", 2000)
     assert (errors(at), "801" in prompt_of(at)) == ([], True)
+
+
+@pytest.mark.parametrize(("num_results", "max_tokens"), [(150, 2_000_000), (1, 40)])
+def test_limits_that_other_pages_allow_are_shown(session, num_results: int, max_tokens: int) -> None:
+    at = session(SALT)
+    state_of(at).use_settings(replace(state_of(at).engine.settings, num_results=num_results, max_tokens=max_tokens))
+    ask(at, SALT_QUESTION)
+
+    assert (field(at, "Passages at most").value, field(at, "Token budget").value) == (num_results, max_tokens)
 
 
 def test_other_limits_make_another_prompt(session) -> None:
