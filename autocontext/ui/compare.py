@@ -227,10 +227,14 @@ def _is_quick(state: UiState, choices: Sequence[Choice]) -> bool:
 
 
 def _costs(state: UiState, choices: Sequence[Choice]) -> list[Cost]:
-    """Return what each choice costs that was not made before."""
+    """Return what each choice costs that was not made before; of those that cut and embed alike, the dearest alone."""
     engine, comparing = state.engine, state.comparing
-    new = [choice.settings for choice in choices if not comparing.kept.holds(engine, choice.settings)]
-    return [comparing.cost(engine, settings) for settings in new]
+    costs: dict[tuple[object, object], Cost] = {}
+    for settings in (choice.settings for choice in choices):
+        if not comparing.kept.holds(engine, settings):
+            cost, alike = comparing.cost(engine, settings), (settings.chunking, settings.encoder)
+            costs[alike] = max(costs.get(alike, cost), cost, key=lambda one: one.passages)
+    return list(costs.values())
 
 
 def _cost(state: UiState, choices: Sequence[Choice]) -> str:

@@ -191,6 +191,8 @@ def test_each_kind_is_compared_at_once_where_it_costs_nothing(session, kind: str
 
 def test_what_moved_is_told_by_number_and_sign(session) -> None:
     at = choose(session(COMPARE, num_results=2, weights={"dense": 0.0}), "retrievers")
+    assert "This embeds about 3 passages at most" in texts(at)  # with no weight nothing was embedded yet
+    click(at, "Start")
     compared = state_of(at).comparing.result
     cells = [cell for row in table(at) for cell in row[1:]]
     assert len(cells) == len(compared.rows) * len(compared.outcomes)
