@@ -27,6 +27,8 @@ _HEAD = """# Settings
 
 Written by `python -m scripts.describe_settings` from the settings themselves; a test holds it to them.
 
+![The Settings page](images/settings_light.png)
+
 The *Settings* page explains each of these, says before saving what a change costs, and exports and imports them as a
 TOML file; `--settings FILE` takes such a file on the command line, and `AutoContext(Settings(num_results=3))` sets them
 in Python. Settings are saved with a collection. A text that was embedded once, in any collection, is not embedded

@@ -35,6 +35,7 @@ from tests.conftest import DATA
 from tests.fake_llm import FakeLLM
 
 IMAGES = Path("docs") / "images"
+TALL = (1280, 1280)  # what moved stands below the settings
 QUESTION = "Which colleague argues against the sceptic down the hall?"  # that of the tutorial
 
 
@@ -59,7 +60,7 @@ def main() -> None:
         inspect(page)
         take(page, "inspect_light")
         compare(page)
-        take(page, "compare_dark", dark=True)
+        take(page, "compare_dark", size=TALL, dark=True)
         evaluate(page)
         take(page, "evaluate_light")
         go(page, "Settings")

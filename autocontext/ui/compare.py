@@ -70,7 +70,9 @@ _STYLE = """<style>
 .moved .gone { background: rgba(230, 70, 70, 0.15); }
 .moved .out .number { font-weight: 400; opacity: 0.6; font-size: 0.95rem; }
 .moved td .of { display: none; }
-.ends { display: flex; justify-content: space-between; font-size: 0.875rem; opacity: 0.75; margin-top: -0.6rem; }
+.ends { display: flex; justify-content: space-between; font-size: 0.875rem; opacity: 0.75; margin-top: -0.6rem;
+  position: relative; }
+.ends .now { position: absolute; transform: translateX(-50%); white-space: nowrap; }
 @media (max-width: 640px) {
   .moved thead { display: none; }
   .moved table, .moved tbody { display: block; }
@@ -134,8 +136,8 @@ def _show_slider(state: UiState) -> None:
         help="At an end the other side is not searched at all.",
     )
     st.html(
-        f'{_STYLE}<div class="ends"><span>words only</span><span>now: {now} % meaning</span>'
-        "<span>meaning only</span></div>"
+        f'{_STYLE}<div class="ends"><span>words only</span><span class="now" style="left: clamp(9rem, {now}%, '
+        f'100% - 9.5rem)">now: {now} % meaning</span><span>meaning only</span></div>'
     )
 
 
@@ -225,10 +227,14 @@ def _is_quick(state: UiState, choices: Sequence[Choice]) -> bool:
 
 
 def _costs(state: UiState, choices: Sequence[Choice]) -> list[Cost]:
-    """Return what each choice costs that was not made before."""
+    """Return what each choice costs that was not made before; of those that cut and embed alike, the dearest alone."""
     engine, comparing = state.engine, state.comparing
-    new = [choice.settings for choice in choices if not comparing.kept.holds(engine, choice.settings)]
-    return [comparing.cost(engine, settings) for settings in new]
+    costs: dict[tuple[object, object], Cost] = {}
+    for settings in (choice.settings for choice in choices):
+        if not comparing.kept.holds(engine, settings):
+            cost, alike = comparing.cost(engine, settings), (settings.chunking, settings.encoder)
+            costs[alike] = max(costs.get(alike, cost), cost, key=lambda one: one.passages)
+    return list(costs.values())
 
 
 def _cost(state: UiState, choices: Sequence[Choice]) -> str:

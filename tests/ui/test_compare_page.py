@@ -157,7 +157,9 @@ def test_an_end_of_the_slider_is_that_retriever_alone_and_reaches_the_search(
     session, meaning: int, retriever: str
 ) -> None:
     at = choose(session(COMPARE), "weights")
-    assert "words only</span><span>now: 39 % meaning</span><span>meaning only" in "".join(e.value for e in at.html)
+    ends = "".join(e.value for e in at.html)
+    assert ends.index("words only<") < ends.index("clamp(9rem, 39%,") < ends.index("now: 39 % meaning<")
+    assert ends.index("now: 39 % meaning<") < ends.index("meaning only<")
     at.select_slider(key="_compare_meaning").set_value(meaning)
     settle(settle(at))
     outcome = state_of(at).comparing.result.outcomes[1]
@@ -189,6 +191,8 @@ def test_each_kind_is_compared_at_once_where_it_costs_nothing(session, kind: str
 
 def test_what_moved_is_told_by_number_and_sign(session) -> None:
     at = choose(session(COMPARE, num_results=2, weights={"dense": 0.0}), "retrievers")
+    assert "This embeds about 3 passages at most" in texts(at)  # with no weight nothing was embedded yet
+    click(at, "Start")
     compared = state_of(at).comparing.result
     cells = [cell for row in table(at) for cell in row[1:]]
     assert len(cells) == len(compared.rows) * len(compared.outcomes)
