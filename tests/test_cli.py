@@ -365,3 +365,38 @@ def test_watching_syncs_what_comes_until_it_is_ended(notes, tmp_path, bm25_only)
         finally:
             process.send_signal(signal.SIGINT)
     assert process.returncode == 130
+
+
+def test_ask_gives_all_that_is_known_as_json(notes, llm):
+    done = run(
+        *("ask", notes, "When does salt melt?", "--retrievers", "bm25", "--model", "openai/x"),
+        *("--api-base", llm.base("openai"), "--json"),
+        AUTOCONTEXT_API_KEY="key",
+    )
+    record = json.loads(done.stdout)
+    assert record["answer"] == ANSWER
+    assert record["complete"] is True
+    assert [(each["number"], each["document"]) for each in record["citations"]] == [(1, "notes/salt.txt")]
+    assert record["passages"][0]["text"].startswith("Salt melts at 801 degrees.")
+    assert record["usage"]["completion_tokens"] > 0
+
+
+def test_chat_gives_a_line_of_json_for_each_question(notes):
+    done = run("chat", notes, "--retrievers", "bm25", "--json", stdin="When does salt melt?\nWhat steeps?\n")
+    assert [json.loads(line)["question"] for line in done.stdout.splitlines()] == [
+        "When does salt melt?",
+        "What steeps?",
+    ]
+
+
+def test_sync_gives_a_line_of_json_for_each_file_that_is_not_as_before(notes, tmp_path, capsys):
+    main(["sync", str(notes), "--store", str(tmp_path / "notes.db"), "--retrievers", "bm25", "--json"])
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(row["name"], row["status"]) for row in rows] == [
+        ("notes/broken.pdf", "failed"), ("notes/salt.txt", "added"), ("notes/tea.md", "added"),
+    ]  # fmt: skip
+
+
+def test_models_are_listed_as_json(llm, capsys):
+    assert main(["models", "openai", "--api-base", llm.base("openai"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == ["openai/gemma3:270m", "openai/ok"]

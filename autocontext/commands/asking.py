@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from pathlib import Path
@@ -39,6 +40,7 @@ def add_to(commands: Any, parents: Parents) -> None:
     ask.add_argument(
         "--model", required=True, metavar="NAME", help="litellm's name: ollama/gemma3, openai/gpt-5-mini, ..."
     )
+    ask.add_argument("--json", action="store_true", help="print the whole as JSON, when the answer has come")
     ask.set_defaults(run=_ask)
 
     chat = commands.add_parser(
@@ -52,10 +54,12 @@ def add_to(commands: Any, parents: Parents) -> None:
         "--rewrite", action="store_true", help="let the model put follow-up questions in full before they are searched"
     )
     chat.add_argument("--export", metavar="FILE", help="write the conversation with its sources to a Markdown file")
+    chat.add_argument("--json", action="store_true", help="print each answer as a line of JSON")
     chat.set_defaults(run=_chat)
 
     models = commands.add_parser("models", parents=[parents.model], help="list the models of a server")
     models.add_argument("kind", nargs="?", default="ollama", choices=["ollama", "openai"], help="its protocol (ollama)")
+    models.add_argument("--json", action="store_true", help="print them as JSON")
     models.set_defaults(run=_models)
 
 
@@ -117,8 +121,26 @@ def _get_prompt(ac: AutoContext, question: str, parsed: argparse.Namespace) -> P
 
 def _ask(parsed: argparse.Namespace) -> int:
     ac = open_folder(parsed)
-    _print_answer(ac, ac.ask(parsed.question, model=parsed.model, options=options_of(parsed)), parsed)
+    answer = ac.ask(parsed.question, model=parsed.model, options=options_of(parsed))
+    _print_answer(ac, answer, parsed)
+    if parsed.json:
+        put_json(_answer_record(answer))
     return 0
+
+
+def _answer_record(answer: Answer) -> dict[str, Any]:
+    return {
+        "answer": answer.text,
+        "complete": answer.complete,
+        "citations": [
+            {"number": citation.number, **(_passage(citation.evidence) if citation.evidence is not None else {})}
+            for citation in answer.citations
+        ],
+        "findings": [*answer.check.findings, *([answer.unseen] if answer.unseen else [])],
+        "model": answer.options.model,
+        "usage": to_plain(answer.usage) if answer.usage is not None else None,
+        **_record(answer.prompt),
+    }
 
 
 def _export(path: str, text: str) -> None:
@@ -134,9 +156,10 @@ def _print_answer(ac: AutoContext, answer: Answer, parsed: argparse.Namespace) -
     _judged(answer.prompt)
     try:
         for piece in answer:
-            put(piece, end="")
+            if not parsed.json:
+                put(piece, end="")
     finally:
-        if answer.text:
+        if answer.text and not parsed.json:
             put("")
     for citation in answer.citations:
         if citation.evidence is not None:
@@ -194,7 +217,11 @@ def _chat_turn(ac: AutoContext, question: str, talk: list[Answer], parsed: argpa
     if parsed.model:
         _print_answer(ac, answer, parsed)
     else:
-        put(str(_judged(prompt)))
+        _judged(prompt)
+    if parsed.json:
+        put(json.dumps(_answer_record(answer) if parsed.model else _record(prompt), ensure_ascii=False))
+    elif not parsed.model:
+        put(str(prompt))
 
 
 def _models(parsed: argparse.Namespace) -> int:
@@ -203,6 +230,10 @@ def _models(parsed: argparse.Namespace) -> int:
     )
     if parsed.kind == "openai" and not parsed.api_base:
         raise SettingsError("Give the server's address: --api-base http://localhost:1234/v1")
-    for name in list_models(options):
-        put(name)
+    names = list_models(options)
+    if parsed.json:
+        put_json(names)
+    else:
+        for name in names:
+            put(name)
     return 0

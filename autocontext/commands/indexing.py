@@ -27,6 +27,7 @@ def add_to(commands: Any, parents: Parents) -> None:
     )
     sync.add_argument("--watch", action="store_true", help="go on, and do it again whenever a file changes")
     sync.add_argument("--interval", type=float, default=2.0, metavar="S", help="seconds between two looks (2)")
+    sync.add_argument("--json", action="store_true", help="print each line as JSON")
     sync.set_defaults(run=_sync)
 
     embed = commands.add_parser("embed", help="turn text lines on stdin into a JSON array of vectors on stdout")
@@ -55,7 +56,9 @@ def _sync(parsed: argparse.Namespace) -> int:
 def _sync_once(ac: AutoContext, parsed: argparse.Namespace) -> None:
     report = add_folder(ac, parsed)
     for row in report:
-        if row.status != "unchanged":
+        if row.status != "unchanged" and parsed.json:
+            put(json.dumps({"status": row.status, "name": row.name, "reason": row.reason}, ensure_ascii=False))
+        elif row.status != "unchanged":
             put(f"{row.status}\t{row.name}\t{row.reason}".rstrip("\t"))
     tell_ending(ac, parsed, report)
 
