@@ -15,11 +15,10 @@ from autocontext.encoders import find_model
 from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError, EncoderError, SettingsError
 from autocontext.folders import at_home
+from autocontext.indexing import Progress
 from autocontext.records import to_plain
 from autocontext.settings import BM25Options, ChunkOptions, EncoderOptions, FusionMethod, Settings
 
-# What is called with the label of a variant, how many of its passages are embedded, and of how many.
-Progress = Callable[[str, int, int], None]
 MoveKind = Literal["same", "up", "down", "new", "gone", "out"]
 _MOST_KEPT = 4
 MEANING = "dense"  # the retriever that finds by meaning; the others find by words
@@ -281,6 +280,8 @@ def compare(
         As in `AutoContext.get_prompt`, for all of them; None as each variant's settings say.
     kept
         Where indexes that were made are kept for the next comparison.
+    progress
+        Called with the label of a variant, how many of its passages are embedded, and of how many.
 
     Raises
     ------

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from autocontext.datatypes import Document
 from autocontext.engine import AutoContext
 from autocontext.settings import Settings
+from autocontext.wording import counted
 
 _SAMPLE = 300_000  # characters that are cut to see how many passages there will be
 
@@ -44,10 +45,10 @@ class Cost:
         about = "about " if self.is_estimate else ""
         parts = []
         if self.documents:
-            parts.append(f"cuts {_counted(self.documents, 'document')} again")
+            parts.append(f"cuts {counted(self.documents, 'document')} again")
         if self.passages:
             time = f" ({_duration(self.seconds)})" if self.seconds is not None else ""
-            parts.append(f"embeds {about}{_counted(self.passages, 'passage')} at most{time}")
+            parts.append(f"embeds {about}{counted(self.passages, 'passage')} at most{time}")
         sentence = f"This {' and '.join(parts)}." if parts else "This costs nothing: nothing is cut or embedded again."
         later = " New limits hold for files that are read from now on; what is in stays as it was read."
         return sentence + (later if self.for_new_files else "")
@@ -115,13 +116,9 @@ def _sample(documents: list[Document]) -> list[Document]:
     return documents[:: max(1, round(whole / _SAMPLE))]
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
 def _duration(seconds: float) -> str:
     if seconds < 1:
         return "less than a second"
     if seconds < 90:
-        return f"about {_counted(round(seconds), 'second')}"
-    return f"about {_counted(round(seconds / 60), 'minute')}"
+        return f"about {counted(round(seconds), 'second')}"
+    return f"about {counted(round(seconds / 60), 'minute')}"

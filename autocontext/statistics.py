@@ -14,11 +14,11 @@ import numpy as np
 from autocontext.datatypes import Chunk, Document
 from autocontext.duplicates import repeats
 from autocontext.engine import AutoContext
+from autocontext.indexing import Progress
 from autocontext.protocols import ReadingEncoder
 from autocontext.sentences import sentence_spans
 from autocontext.tokenizing import fold, word_spans
 
-Progress = Callable[[str, int, int], None]
 READ_SAMPLE = 1_000
 """Chunks, evenly spread, that tell how much of the texts the encoder cannot read."""
 _CANNOT_READ = 0.3  # readability below it: Russian and Chinese have about 0, German 0.4, English 1

@@ -34,7 +34,7 @@ HEAVY = (
 )
 # Lowest first; a module imports from lower layers only. What is not named here is a part.
 LAYERS = [
-    {"errors", "datatypes", "function_words", "records", "naming"},
+    {"errors", "datatypes", "function_words", "records", "naming", "wording"},
     {"settings", "protocols", "tokenizing", "sentences", "templates", "llm_errors", "allowed", "model_table"},
     {"facts", "stemming", "duplicates", "words", "vector_pool", "piece_counting", "questions", "settings_explained"},
     {

@@ -6,9 +6,10 @@ import streamlit as st
 
 from autocontext.transcript import to_markdown
 from autocontext.ui import answers, models, passages
-from autocontext.ui.safe import counted, plain
+from autocontext.ui.safe import plain
 from autocontext.ui.state import UiState
 from autocontext.ui.talk import TalkTurn
+from autocontext.wording import counted
 
 
 def show_head(state: UiState) -> None:

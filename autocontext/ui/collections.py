@@ -9,8 +9,9 @@ import streamlit as st
 from autocontext.collections import CollectionInfo
 from autocontext.errors import AutoContextError
 from autocontext.ui.library import library
-from autocontext.ui.safe import counted, plain, text_html
+from autocontext.ui.safe import plain, text_html
 from autocontext.ui.state import UiState, forget_uploads
+from autocontext.wording import counted
 
 _FEW = 5
 

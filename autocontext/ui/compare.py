@@ -27,9 +27,10 @@ from autocontext.errors import SettingsError
 from autocontext.settings_change import Cost
 from autocontext.ui.local import why_not_local
 from autocontext.ui.passages import RETRIEVERS, show_cards
-from autocontext.ui.safe import counted, plain
+from autocontext.ui.safe import plain
 from autocontext.ui.state import UiState
 from autocontext.ui.undo import show_undo
+from autocontext.wording import counted
 
 KINDS = {
     "bm25": ("Word search", "How the word search (BM25) scores: k1 and b."),

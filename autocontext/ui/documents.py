@@ -9,8 +9,9 @@ from autocontext.folders import folder_path
 from autocontext.loaders import KINDS
 from autocontext.ui.encoding import show_encoding
 from autocontext.ui.local import why_not_local
-from autocontext.ui.safe import counted, plain, text_html
+from autocontext.ui.safe import plain, text_html
 from autocontext.ui.state import UiState, forget_uploads, kept
+from autocontext.wording import counted
 
 PAGE_SIZE = 20
 _BADGES = {

@@ -16,9 +16,10 @@ from autocontext.tuning import best_of, is_clear, settings_to_try
 from autocontext.ui import questions
 from autocontext.ui.evaluating import EvaluateJob
 from autocontext.ui.passages import RETRIEVERS
-from autocontext.ui.safe import counted, plain
+from autocontext.ui.safe import plain
 from autocontext.ui.state import UiState
 from autocontext.ui.undo import show_undo
+from autocontext.wording import counted
 
 FEW = 50  # questions: with fewer, only large differences stand out from chance
 _SECTIONS = {"questions": "Questions", "results": "Measure"}

@@ -24,9 +24,10 @@ from autocontext.statistics import READ_SAMPLE, Statistics
 from autocontext.ui import charts
 from autocontext.ui.page_view import show_page_button
 from autocontext.ui.passages import RETRIEVERS, show_limits
-from autocontext.ui.safe import counted, marked_html, plain, text_html
+from autocontext.ui.safe import marked_html, plain, text_html
 from autocontext.ui.state import UiState
 from autocontext.why_not import LONGEST, WhyNot
+from autocontext.wording import counted
 
 _TABLE_ROWS = 10  # that are seen at once
 _MOST_LISTED = 200  # places of one kind of trouble

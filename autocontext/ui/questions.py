@@ -21,8 +21,9 @@ from autocontext.suggesting import Suggestion, passages_to_ask
 from autocontext.ui import models
 from autocontext.ui.evaluating import SuggestJob
 from autocontext.ui.passages import show_cards
-from autocontext.ui.safe import counted, plain, text_html
+from autocontext.ui.safe import plain, text_html
 from autocontext.ui.state import UiState
+from autocontext.wording import counted
 
 PAGE_SIZE = 10
 _MOST_SUGGESTIONS = 20

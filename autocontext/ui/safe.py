@@ -15,11 +15,6 @@ from autocontext.citations import CITATION
 _SPECIAL = str.maketrans({char: "\\" + char for char in "\\`*_{}[]()<>#+-.!|~:$^=&\"'/@"})
 
 
-def counted(number: int, noun: str) -> str:
-    """Return for example ``"1 document"`` or ``"1,000 documents"``."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
 def plain(text: str) -> str:
     """Return one line of Markdown that shows `text` literally: for labels, captions and messages."""
     return " ".join(text.split()).translate(_SPECIAL)

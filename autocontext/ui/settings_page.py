@@ -16,9 +16,10 @@ from autocontext.settings_file import settings_from_toml, settings_to_toml
 from autocontext.templates import TEMPLATES
 from autocontext.ui.local import why_not_local
 from autocontext.ui.passages import RETRIEVERS
-from autocontext.ui.safe import counted, plain
+from autocontext.ui.safe import plain
 from autocontext.ui.state import UiState, forget_uploads
 from autocontext.ui.undo import show_undo
+from autocontext.wording import counted
 
 # What stands together, and whether it is open at first.
 GROUPS: tuple[tuple[str, bool, tuple[str, ...]], ...] = (

@@ -26,6 +26,7 @@ from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError
 from autocontext.explanation import Explanation
 from autocontext.folders import Signature, signature_of
+from autocontext.indexing import Progress
 from autocontext.model_server import find_context_size
 from autocontext.naming import is_hidden, relative
 from autocontext.settings import Settings
@@ -384,7 +385,7 @@ class UiState:
             prompt = self.explanation.prompt
             self.why = why_not(self.engine, prompt.question, self.expected, self.num_results, prompt.max_tokens)
 
-    def look_at_chunks(self, progress: Callable[[str, int, int], None]) -> Statistics:
+    def look_at_chunks(self, progress: Progress) -> Statistics:
         """Return how the documents were cut, looked at anew if they have changed."""
         chunks = self.engine.chunks
         if self.statistics is None or self._statistics_of is not chunks:
