@@ -62,29 +62,42 @@ def chunk_spans(
     A chunk holds ``options.sentences`` sentences, more where they are short (``options.sentence_tokens``), and at most
     ``options.max_tokens`` tokens. A heading begins a new chunk, and so does the first sentence after each offset of
     `breaks` (ascending). A sentence that is too long alone is cut at a line end, else after a clause, else between
-    words. Chunks overlap by ``options.overlap`` sentences, but not over a heading or a break, nor where it would make
-    them too long.
+    words. What is left before a heading, a break or the end goes to the chunk before if it is less than a sentence is
+    taken to hold (``options.sentence_tokens``) and fits: a lone "}" tells nothing. Chunks overlap by
+    ``options.overlap`` sentences, but not over a heading or a break, nor where it would make them too long.
     """
     limit = options.max_tokens
     chunks: list[Span] = []
-    held: list[tuple[int, int, int]] = []  # start, end, tokens with the gap before
+    held: list[tuple[int, int, int, bool]] = []  # start, end, tokens with the gap before, is it a heading
+    goes_on = False  # whether nothing holds what is held apart from the chunk before
     gaps: dict[str, int] = {}
+
+    def close() -> None:
+        start, end = held[0][0], held[-1][1]
+        if goes_on and sum(size for *_, size, _ in held) < options.sentence_tokens:
+            start_before = chunks[-1][0]
+            if count_tokens([text[start_before:end]])[0] <= limit:
+                chunks[-1] = (start_before, end)
+                return
+        chunks.append((start, end))
+
     for start, end, size, heading in _sized_sentences(text, limit, count_tokens):
-        begins = heading and any(not _HEADING.match(text[a:b]) for a, b, _ in held)
+        begins = heading and not all(is_heading for *_, is_heading in held)
         begins = begins or (bool(held) and bisect_right(breaks, start) > bisect_right(breaks, held[-1][0]))
         between = text[held[-1][1] : start] if held else ""
         if between not in gaps:  # blank lines are nothing to most encoders, but not to every counter
             gaps[between] = count_tokens([between])[0] if len(between) > 1 else 0
         size += gaps[between]
-        tokens = sum(size for *_, size in held)
+        tokens = sum(size for *_, size, _ in held)
         full = len(held) >= options.sentences and tokens >= options.sentences * options.sentence_tokens
         if held and (begins or full or tokens + size > limit):
-            chunks.append((held[0][0], held[-1][1]))
+            close()
+            goes_on = not begins
             kept = held[-options.overlap :] if full and options.overlap and not begins else []
-            held = kept if sum(size for *_, size in kept) + size <= limit else []
-        held.append((start, end, size))
+            held = kept if sum(size for *_, size, _ in kept) + size <= limit else []
+        held.append((start, end, size, heading))
     if held:
-        chunks.append((held[0][0], held[-1][1]))
+        close()
     return chunks
 
 
@@ -170,10 +183,16 @@ def _sized_sentences(text: str, limit: int, count_tokens: CountTokens) -> Iterat
     sizes = count_tokens([text[start:end] for start, end in spans])
     for (start, end), size in zip(spans, sizes, strict=True):
         if size <= limit and end - start <= limit * _CHARACTERS_A_TOKEN:
-            yield start, end, size, bool(_HEADING.match(text[start:end]))
+            yield start, end, size, _is_heading(text, start, end)
         else:
             for a, b, piece_size in _pieces(text, start, end, limit, count_tokens):
                 yield a, b, piece_size, False
+
+
+def _is_heading(text: str, start: int, end: int) -> bool:
+    """Tell whether a sentence is a Markdown heading: indented by four blanks or more it is a comment in code."""
+    indent = text[max(0, start - 4) : start].rstrip(" ")
+    return bool(_HEADING.match(text[start:end])) and (indent.endswith("\n") or (start < 4 and not indent))
 
 
 def _pieces(text: str, start: int, end: int, limit: int, count_tokens: CountTokens) -> Iterator[tuple[int, int, int]]:

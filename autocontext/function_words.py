@@ -14,7 +14,7 @@ FUNCTION_WORDS = {
         "why how many much long old often far tell say says said give name find mean exactly please any some "
         "also just still ever am being having doing between during while both each other others such only very more "
         "most same own too because until against into through before after above below up down out off over under "
-        "again further once all few nor i'd i'm like want know interested explain describe list show"
+        "again further once all few nor i'd i'm like want know interested explain describe list show e.g i.e etc"
     ),
     "de": (
         "der die das den dem des ein eine einer eines einem einen und oder aber nicht kein keine ist sind war "

@@ -32,7 +32,8 @@ class ChunkOptions:
         Sentences a chunk, at least 1.
     sentence_tokens
         What a sentence is taken to hold at least, 0 or more: a chunk is closed only when it has ``sentences`` of them
-        and ``sentences * sentence_tokens`` tokens, so that lists, code and short lines are not cut to shreds.
+        and ``sentences * sentence_tokens`` tokens, so that lists, code and short lines are not cut to shreds;
+        fewer that are left over go to the chunk before.
     overlap
         Sentences that a chunk repeats from the one before, 0 or more and fewer than ``sentences``.
     max_tokens

@@ -51,7 +51,7 @@ EXPLAINED: dict[str, Explained] = {
     "chunking.sentence_tokens": Explained(
         "Tokens a sentence counts for",
         "A passage is closed only when it also has so many tokens for each of its sentences: lists and short lines are "
-        "not cut to shreds. 0 counts sentences alone.",
+        "not cut to shreds, and fewer that are left over go to the passage before. 0 counts sentences alone.",
     ),
     "chunking.overlap": Explained(
         "Overlap", "Sentences that a passage repeats from the one before; fewer than it has."

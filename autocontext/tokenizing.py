@@ -1,8 +1,9 @@
 """The one tokenizer, for chunks and questions alike.
 
 NFKC, case and accents folded, punctuation dropped; codes are found whole and by part (``INV-2024-017`` gives
-``inv-2024-017``, ``inv``, ``2024``, ``017``); scripts without blanks between words give overlapping pairs of
-characters. Letters keep the marks that belong to them, so that Hindi words stay whole.
+``inv-2024-017``, ``inv``, ``2024``, ``017``; ``FY2022`` gives ``fy2022``, ``fy``, ``2022``), numbers without the commas
+between their thousands; scripts without blanks between words give overlapping pairs of characters. Letters keep the
+marks that belong to them, so that Hindi words stay whole.
 """
 
 from __future__ import annotations
@@ -34,13 +35,20 @@ _SIGNS = (
 _LETTERS = f"(?:[^\\W_{_UNSPACED}]|[{_ACCENTS}{_SIGNS}])+"
 # Letters joined by these are one code: F-13, 3.14, AUTH_TOKEN, a/b, user@host; C++ and C# keep their ends.
 _JOINERS = "-_.'\u2019/:@&\u2010\u2011"
-_WORD = re.compile(f"[{_UNSPACED}]+|{_LETTERS}(?:[{_JOINERS}]{_LETTERS})*(?:\\+\\+|#)?")
+_NUMBER = r"[0-9](?<![0-9.,].)[0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?(?!,?[0-9])"  # thousands apart: 1,234,567.89
+_NOT_LEFT = "(?:(?<!['\u2019][sS])|(?=['\u2019_-]))"  # as the s is that a closing quote leaves of "Acme"'s
+_WORD = re.compile(
+    f"[{_UNSPACED}]+|{_NUMBER}|{_LETTERS}{_NOT_LEFT}(?:[{_JOINERS}]{_LETTERS})*(?:\\+\\+|#)?"
+)  # each way begins with a set of characters: looking around first would be slower
+_ENDING = re.compile("['\u2019](?:s|t|d|m|ll|re|ve)\\Z", re.I)  # grammar, not content
+_INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _JOINER = re.compile(f"[{_JOINERS}+#]+")
 _ACCENT = re.compile(f"[{_ACCENTS}]")
 _CAMEL = re.compile(
-    "(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})|(?<=[A-Z]{2})(?=s\\b)"
-)  # camelCase, XMLParser, PDFs
+    "(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})|(?<=[A-Z]{2})(?=s\\b)"  # camelCase, XMLParser, PDFs
+    r"|(?<=[^\W\d_]{2})(?=\d{2})|(?<=\d{2})(?=[^\W\d_]{2})"  # FY2022, 100km; not Q2, H2O, F16
+)
 _MOST_PARTS = 8  # a longer word is a key or a hash, not a name
 
 
@@ -75,9 +83,12 @@ def _fold_pair(pair: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def _word_tokens(word: str) -> tuple[str, ...]:
+    word = _ENDING.sub("", word.replace(",", ""))  # a comma stands in numbers only
     whole = fold(word)
+    if _INITIALS.fullmatch(whole):  # U.S. is also US, and neither u nor s
+        return whole, whole.replace(".", "")
     pieces = [piece for piece in _JOINER.split(whole) if piece]
-    if "'" in whole or "\u2019" in whole:  # Blendergast's, l'eau, don't: the short end is grammar, not content
+    if "'" in whole or "\u2019" in whole:  # l'eau, O'Neill: the short end is grammar, not content
         pieces = [piece for piece in pieces if len(piece) > 1] or pieces
         whole = "".join(pieces)
     else:

@@ -17,12 +17,15 @@ from autocontext.tokenizing import content_words, tokenize
 
 _PROBE = (
     "Don't re-read INV-2024-017, Café C++ and Straße: fly, flies, flying, 3.14 don’t AuthManagerBuilder a/b "
-    "user@example.org 量子计算の論文 データ สวัสดี 한국어의 हिन्दी Привет ёлка αβγ العَرَبِيَّة the of and"
+    'user@example.org "Acme"\'s FY2022 1,234.5 U.S. '
+    "量子计算の論文 データ สวัสดี 한국어의 हिन्दी Привет ёлка αβγ العَرَبِيَّة the of and"
 )
 _TEXT = (
     "# Pumps\n\nDr. Low opened valve No. 5 at 3.30 p.m. on Monday. Nobody knew why!\n\n- one item\n- another one\n\n"
     "## Valves\n\nThe pump feeds the reservoir when the valve is open, and it stops as soon as the valve is closed; "
-    "this sentence goes on and on, so that it must be cut in two, between words. 猫が来た。「早い。」と言った。"
+    "this sentence goes on and on, so that it must be cut in two, between words. 猫が来た。「早い。」と言った。\n\n"
+    "    # no heading\n\n"
+    "The code of the pump has been checked by two people. It is old. Yes."
 )
 _LANGUAGES = ("", "en", "de", "ru", "hi", "vi")
 

@@ -166,6 +166,39 @@ def test_a_heading_begins_a_chunk_and_stays_with_its_text():
     assert chunk_text(text, 9) == ["Intro.", "# Salt\n## Melting\nAt 801 degrees. Slowly.", "## Use\nSoup."]
 
 
+def test_a_comment_in_code_is_not_taken_for_a_heading():
+    code = "def f(x):\n    # the sum\n    return x + 1\n   # Salt\nMelts."
+    assert chunk_text(code, 9) == ["def f(x):\n    # the sum\n    return x + 1", "# Salt\nMelts."]
+
+
+def sentences(*sizes):
+    return " ".join("Word " * (size - 1) + "end." for size in sizes)
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes", "max_tokens"),
+    [
+        pytest.param(sentences(10, 10, 7), [27], 40, id="fewer than a sentence is taken to hold"),
+        pytest.param(sentences(10, 10, 4, 3), [27], 40, id="two of them together"),
+        pytest.param(sentences(10, 10, 8), [20, 8], 40, id="as much as a sentence is taken to hold"),
+        pytest.param(sentences(10, 10, 7), [20, 7], 26, id="no room for it"),
+        pytest.param(sentences(10, 10) + "\n\n# Head\n\n" + sentences(4), [20, 6], 40, id="under a heading of its own"),
+        pytest.param(sentences(10, 10, 7) + "\n\n# Head\n\n" + sentences(9), [27, 11], 40, id="before a heading"),
+        pytest.param(sentences(7), [7], 40, id="alone"),
+    ],
+)
+def test_a_rest_too_short_to_stand_alone_goes_to_the_chunk_before(text, sizes, max_tokens):
+    options = ChunkOptions(sentences=2, sentence_tokens=8, max_tokens=max_tokens)
+    assert [len(text[start:end].split()) for start, end in chunk_spans(text, options, count_words)] == sizes
+
+
+def test_a_rest_after_a_page_break_is_a_chunk_of_its_own():
+    text = sentences(10, 10, 7)
+    breaks = [text.rindex("end. ") + len("end. ")]
+    spans = chunk_spans(text, ChunkOptions(sentences=2, sentence_tokens=8), count_words, breaks)
+    assert [len(text[start:end].split()) for start, end in spans] == [20, 7]
+
+
 MARKDOWN = """Before.
 
 # Salt

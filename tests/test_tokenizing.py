@@ -31,7 +31,12 @@ ANY_TEXT = st.text(max_size=60) | st.text(
         ("C++, C# or C?", ["c++", "c", "c#", "c", "or", "c"]),
         ("--force -x_ 'quoted'", ["force", "x", "quoted"]),
         ("camelCaseWord", ["camelcaseword", "camel", "case", "word"]),
-        ("HTTPServer iPhone15Pro", ["httpserver", "http", "server", "iphone15pro", "i", "phone15", "pro"]),
+        ("HTTPServer iPhone15Pro", ["httpserver", "http", "server", "iphone15pro", "i", "phone", "15", "pro"]),
+        ("FY2022, COVID19", ["fy2022", "fy", "2022", "covid19", "covid", "19"]),
+        ("100km in Q2, F16 3rd", ["100km", "100", "km", "in", "q2", "f16", "3rd"]),
+        ("17,606 of $1,234,567.89.", ["17606", "of", "1234567.89", "1234567", "89"]),
+        ("(1,2), 1,234,56 or 12,3456", ["1", "2", "1", "234", "56", "or", "12", "3456"]),
+        ("the U.S. and N.A.T.O.", ["the", "u.s", "us", "and", "n.a.t.o", "nato"]),
     ],
 )
 def test_words_and_codes_are_found_whole_and_by_part(text, tokens):
@@ -89,6 +94,12 @@ def test_two_spellings_of_one_text_give_the_same_tokens(one, other):
         ("rock'n'roll", ["rockroll", "rock", "roll"]),
         ("qu'elle", ["quelle", "qu", "elle"]),
         ("'90s", ["90s"]),
+        ("they’re", ["they"]),
+        ("Pius X's", ["pius", "x"]),
+        ("MergeScheduler's", ["mergescheduler", "merge", "scheduler"]),
+        ("S&P's", ["s&p", "s", "p"]),
+        ('"Acme"\'s and “Acme”’s policy', ["acme", "and", "acme", "policy"]),
+        ("an 'S' in 's-Hertogenbosch", ["an", "s", "in", "s-hertogenbosch", "s", "hertogenbosch"]),
     ],
 )
 def test_the_short_side_of_an_apostrophe_is_dropped(text, tokens):
@@ -151,6 +162,7 @@ def test_a_word_span_covers_its_word():
         ("Où est la gare ?", ["gare"]),
         ("¿Cuándo sale el tren?", ["sale", "tren"]),
         ("To be or not to be", ["to", "be", "or", "not"]),
+        ("Which parts, e.g. valves, pumps etc., are in it (i.e. new)?", ["parts", "valves", "pumps", "new"]),
         ("Τι είναι το σπίτι;", ["σπιτι"]),
         ("Что такое соль?", ["такое", "соль"]),
         ("食塩とは何ですか", ["食塩", "塩と", "は何"]),
