@@ -20,6 +20,7 @@ from autocontext.ui.frame import PAGES as MENU
 from scripts import describe_settings
 from scripts.describe_settings import ALL, CHECK, COSTS, CUT, NEW_FILES, NOTHING, RANGES, Range, cost_of
 from tests.conftest import DATA, ROOT
+from tests.shown import near, same_line
 
 README = (ROOT / "README.md").read_text("utf-8")
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
@@ -95,7 +96,6 @@ def test_every_picture_is_shown_and_small():
 # --- docs/tutorial.md, docs/algorithms.md: what is shown is what comes out --------------------------------------------
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.S | re.M)
-NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 def shown_steps(name: str) -> list[tuple[str, str, str]]:
@@ -109,20 +109,6 @@ def shown_steps(name: str) -> list[tuple[str, str, str]]:
         else:
             position += 1
     return [(language, text, output) for language, text, output in steps]
-
-
-def same_line(shown: str, printed: str) -> bool:
-    """Tell whether two lines are the same but for blanks, and for what processors compute a little otherwise."""
-    if NUMBER.sub("#", shown).split() != NUMBER.sub("#", printed).split():
-        return False
-    return all(map(near, NUMBER.findall(shown), NUMBER.findall(printed)))
-
-
-def near(one: str, other: str) -> bool:
-    """Tell whether two figures are the same: scores to a hundredth, counts to three of a hundred."""
-    if "." in one:
-        return float(one) == pytest.approx(float(other), rel=0.01, abs=0.01)
-    return int(one) == pytest.approx(int(other), rel=0.03)
 
 
 def missing_part(shown: str, printed: str) -> str:
