@@ -129,6 +129,7 @@ class AutoContext:
         self._vocabulary = Vocabulary()
         self._writing = threading.RLock()  # one change of the collection at a time; searching goes on meanwhile
         self._building = threading.RLock()  # one build of a retriever at a time
+        self._embedding = threading.Lock()  # one search at a time embeds what no batch has
         self._store = SQLiteStore(store) if isinstance(store, str | Path) else store
         self._embedder = Embedder(self._store, cache)
         self._kept_settings: str | None = None
@@ -430,7 +431,8 @@ class AutoContext:
     def refresh(self) -> bool:
         """Take over what another process has written to the collection's file; True if there was anything.
 
-        It does not wait for a batch that goes on in another thread: False then.
+        Only documents that are other than before are read. What that process has not embedded yet is found by its
+        words until it has. A batch that goes on in another thread is not waited for: False then.
 
         Raises
         ------
@@ -442,11 +444,22 @@ class AutoContext:
         try:
             if not self._store.changed():
                 return False
+            signature = self._chunking_signature
             self._take_settings(self._store)
-            self._open(self._store)
+            self._open(self._store, self._snapshot.entries if self._chunking_signature == signature else None)
+            self._take_vectors(self._store)
             return True
         finally:
             self._writing.release()
+
+    def _take_vectors(self, store: Store) -> None:
+        """Search by words what another process is still embedding, and by meaning what it has embedded meanwhile."""
+        encoder = self._encoder
+        if encoder is None:
+            return
+        lacked, self._words_only = self._words_only, store.lacks_vectors(encoder.name)
+        if lacked or self._words_only:
+            self._embedder.fetch(list(self._snapshot.entries.values()), encoder)
 
     def _take_settings(self, store: Store) -> None:
         """Go on with the settings that another process has given the collection; else both would cut it their way."""
@@ -543,7 +556,8 @@ class AutoContext:
             other._embedder.pool = self._embedder.pool
         is_same_index = replace(settings, **{name: getattr(self.settings, name) for name in _OF_THE_INDEX}) == settings
         if is_same_index and names is None and encoder is None:
-            other._building, other._snapshot = self._building, self._snapshot
+            other._building, other._embedding = self._building, self._embedding
+            other._snapshot = self._snapshot
             other._words_only = self._words_only
             return other  # nothing that was built depends on what is other: one index for both
         if other._chunking_signature != self._chunking_signature:
@@ -859,19 +873,25 @@ class AutoContext:
 
     # --- inside ---------------------------------------------------------------------------------------------------
 
-    def _open(self, store: Store) -> tuple[str, ...]:
-        """Load what the store keeps; cut it again where that is done in another way now, and say what was done."""
-        loaded = store.load()
-        self._kept_settings = store.get("settings")
-        self._folders = json.loads(store.get("folders") or "{}")
-        chunks = {kept.document.name: len(kept.chunks) for kept in loaded}
-        self._unread = {
-            name: FileReport(name, status, reason, chunks.get(name, 0))
-            for name, status, reason in json.loads(store.get("unread") or "[]")
-        }
+    def _open(self, store: Store, known: Mapping[str, Entry] | None = None) -> tuple[str, ...]:
+        """Load what the store keeps; cut it again where that is done in another way now, and say what was done.
+
+        Of what is `known` from it, only documents that are other now are loaded.
+        """
+        names, loaded = store.load_changes() if known else ([], store.load())
         signature, notes = self._chunking_signature, []
         same_cut, same_words = store.get("chunking") == signature, store.get("tokenizer") == tokenizer_version()
+        if known and not (same_cut and same_words):
+            names, known, loaded = [], None, store.load()
+        self._kept_settings = store.get("settings")
+        self._folders = json.loads(store.get("folders") or "{}")
         entries = {kept.document.name: Entry.of_kept(kept) for kept in loaded}
+        if known:
+            entries = {name: entries[name] if name in entries else known[name] for name in names}
+        self._unread = {
+            name: FileReport(name, status, reason, len(entries[name].chunks) if name in entries else 0)
+            for name, status, reason in json.loads(store.get("unread") or "[]")
+        }
         if not same_cut:
             entries = {name: Entry(entry.document, self._chunk(entry.document)) for name, entry in entries.items()}
             if entries:
@@ -884,7 +904,8 @@ class AutoContext:
             self._save(store, [entries[name] for name in changed], store.original)
             store.put("chunking", signature)
         notes += self._note_versions(store, is_empty=not entries)
-        self._replace_snapshot(entries)
+        if not known or loaded or list(entries) != list(known):
+            self._replace_snapshot(entries)
         return tuple(notes)
 
     def _note_versions(self, store: Store, *, is_empty: bool) -> list[str]:
@@ -975,18 +996,27 @@ class AutoContext:
         return encoder is not None and self._embedder.lacks_any(self._snapshot.hashes, encoder)
 
     def _retriever(self, snapshot: Snapshot, name: str) -> Retriever:
+        if name == "dense" and not self._words_only and not snapshot.has_retriever(name):
+            with self._building:  # both of one moment
+                embedder, encoder = self._embedder, self._encoder
+            if encoder is not None:
+                embedder.embed(list(snapshot.entries.values()), encoder, lambda _done: None, lambda: False)
         with self._building:
             return snapshot.retriever(name, lambda: retrievers.build(name, self._corpus(snapshot, name)))
+
+    def _embed_for_search(self, snapshot: Snapshot) -> None:
+        """Embed what is missing, once for all who ask; changes of the collection and the other retrievers go on."""
+        with self._embedding:
+            with self._building:  # both of one moment
+                embedder, encoder = self._embedder, self._encoder
+            if encoder is not None:
+                embedder.embed(list(snapshot.entries.values()), encoder, lambda _done: None, lambda: False)
 
     def _corpus(self, snapshot: Snapshot, name: str) -> Corpus:
         encoder = self._encoder if name == "dense" else None
         vectors: Vectors | VectorRows | None = None
         if encoder is not None:
-            entries = list(snapshot.entries.values())
-            if self._words_only:
-                self._embedder.fetch(entries, encoder)
-            else:
-                self._embedder.embed(entries, encoder, lambda _done: None, lambda: False)
+            self._embedder.fetch(list(snapshot.entries.values()), encoder)
             vectors = VectorRows(self._embedder.pool, snapshot.hashes) if snapshot.chunks else encoder.encode([])
         return Corpus(
             snapshot.chunks,

@@ -161,6 +161,8 @@ class UiState:
             self.close_collection()
             self.notice = str(error)
             return
+        if is_other:
+            self._searched = None  # a vector that has come changes what is found, though the passages are the same
         is_other = is_other or {n for n, row in self.files.items() if row.n_chunks} != set(self.engine.documents)
         if is_other and not self.indexing:
             self.files = _rows_of(self.engine)
