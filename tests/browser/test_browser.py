@@ -525,8 +525,6 @@ def test_a_follow_up_question_in_the_chat(open_page, llm: FakeLLM, size) -> None
     upload(page, "files", [text_file(name, text) for name, text in texts.items()])
     expect(page.get_by_role("heading", name="2 documents")).to_be_visible()
     settle(page)
-    page.mouse.move(0, 300)  # a message under the mouse stays, and on a phone it lies over the menu
-    expect(page.get_by_test_id("stToast")).to_have_count(0)
     go(page, "Chat")
     choose_model(page, "openai/ok", llm.openai_base)
     llm.answer = "It is Pauli Blendergast [1]."
