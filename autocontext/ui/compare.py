@@ -295,8 +295,7 @@ def _show_outcome(state: UiState, compared: Comparison, choice: Choice, outcome:
     in_use = choice.settings == state.engine.settings
     label, icon = ("In use", ":material/check:") if in_use else ("Use these settings", ":material/tune:")
     if st.button(label, key=f"use_{number}", icon=icon, disabled=in_use or state.indexing, width="stretch"):
-        state.use_settings(choice.settings)
-        state.notice = f"In use now: {choice.label}."
+        state.use_settings(choice.settings, f"In use now: {choice.label}.")
         st.rerun()
     with st.expander("Prompt"):
         st.code(prompt.text, language=None, wrap_lines=True, height=320)

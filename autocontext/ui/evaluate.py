@@ -277,8 +277,7 @@ def _show_best(state: UiState, measured: Evaluation) -> None:
                 icon=":material/check:",
                 disabled=state.indexing or settings == state.engine.settings,
             ):
-                state.use_settings(settings)
-                state.notice = "These settings are in use now. Undo takes them back."
+                state.use_settings(settings, "These settings are in use now. Undo takes them back.")
                 st.rerun()
 
 

@@ -76,6 +76,7 @@ def page(title: str) -> Iterator[UiState]:
         state.notice = ""
     state.drawn_empty = not state.engine.documents
     _progress()
+    _show_failure(state)
     try:
         for warning in state.engine.warnings:
             st.warning(plain(warning), icon=":material/warning:")
@@ -83,6 +84,15 @@ def page(title: str) -> Iterator[UiState]:
     except AutoContextError as error:
         st.error(plain(str(error)), icon=":material/error:")
     _warm_up(with_litellm=state.prompt is not None)
+
+
+def _show_failure(state: UiState) -> None:
+    if state.failure:
+        with st.container(horizontal=True, vertical_alignment="center", key="failure"):
+            st.error(plain(state.failure), icon=":material/error:")
+            if st.button("Dismiss", key="dismiss_failure", type="tertiary"):
+                state.failure = ""
+                st.rerun()
 
 
 def _show_collection(state: UiState) -> None:
