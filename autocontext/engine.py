@@ -12,8 +12,9 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from autocontext import loaders, retrievers
 from autocontext.answer import Answer, rewrite_question
@@ -66,10 +67,26 @@ from autocontext.vector_pool import VectorRows
 from autocontext.versions import passage_version, tokenizer_version
 from autocontext.words import Vocabulary
 
+T = TypeVar("T")
 _OF_THE_INDEX = ("retrievers", "chunking", "bm25", "encoder")  # settings that what is built depends on
 _MOST_CHUNKS = 50  # in a prompt that is filled up to its budget
 _UNUSED_WORDS = 0.5  # share of the vocabulary that may belong to no document
 _MAX_UNREAD = 5_000  # rows that are kept with a collection
+
+
+class _found_once(Generic[T]):  # noqa: N801 - used like functools.cached_property
+    """An attribute that is found when it is first asked for.
+
+    ``functools.cached_property`` of Python 3.11 has one lock for all objects of a class: while one looks for a model on
+    the network, no other would get its own.
+    """
+
+    def __init__(self, find: Callable[[Any], T]) -> None:
+        self._find = find
+
+    def __get__(self, owner: Any, kind: type | None = None) -> T:
+        value = owner.__dict__[self._find.__name__] = self._find(owner)
+        return value
 
 
 class AutoContext:
@@ -359,7 +376,7 @@ class AutoContext:
             batch,
             known=dict(self._snapshot.entries),
             leaving=leaving,
-            cut=self._chunk,
+            cut=self.cut,
             embed=lambda entries, tell: (
                 self._embedder.embed(entries, encoder, tell, stop) if encoder else list(entries)
             ),
@@ -423,6 +440,11 @@ class AutoContext:
                 taken[name] = data
                 room -= len(data)
         return taken
+
+    def cut(self, document: Document) -> tuple[Chunk, ...]:
+        """Return a document's chunks as they are made under these settings; they are numbered from 0."""
+        count, limit, _ = self._counting
+        return chunk_document(document, replace(self.settings.chunking, max_tokens=limit), count)
 
     def original(self, name: str) -> bytes | None:
         """Return the bytes of the file that a document was read from, if they were kept: only of PDF files."""
@@ -516,7 +538,7 @@ class AutoContext:
         else:
             entries = self._snapshot.entries
             if (after.chunking, after.encoder) != (before.chunking, before.encoder):
-                entries = {n: Entry(e.document, self._chunk(e.document)) for n, e in entries.items()}
+                entries = {n: Entry(e.document, self.cut(e.document)) for n, e in entries.items()}
             self._replace_snapshot(entries)
 
     @property
@@ -561,7 +583,7 @@ class AutoContext:
             other._words_only = self._words_only
             return other  # nothing that was built depends on what is other: one index for both
         if other._chunking_signature != self._chunking_signature:
-            entries = {name: Entry(entry.document, other._chunk(entry.document)) for name, entry in entries.items()}
+            entries = {name: Entry(entry.document, other.cut(entry.document)) for name, entry in entries.items()}
         other._embedder.pool = other._embedder.pool.copy()
         other._replace_snapshot(entries)
         return other
@@ -893,7 +915,7 @@ class AutoContext:
             for name, status, reason in json.loads(store.get("unread") or "[]")
         }
         if not same_cut:
-            entries = {name: Entry(entry.document, self._chunk(entry.document)) for name, entry in entries.items()}
+            entries = {name: Entry(entry.document, self.cut(entry.document)) for name, entry in entries.items()}
             if entries:
                 notes.append("The documents were cut into passages again: this is done in another way than before.")
         elif not same_words:
@@ -933,9 +955,9 @@ class AutoContext:
             self._snapshot = snapshot
             self._embedder.let_go(snapshot.hashes)
 
-    @cached_property
+    @_found_once
     def _counting(self) -> tuple[CountTokens, int, str]:
-        """How a chunk's length is counted, how long one may be, and the name of that way."""
+        """Return how a chunk's length is counted, how long one may be, and the name of that way."""
         limit = self.settings.chunking.max_tokens
         encoder = self._found_encoder
         if isinstance(encoder, ReadingEncoder):
@@ -951,13 +973,9 @@ class AutoContext:
             f"at most {limit} tokens of {counter}, {passage_version()}"
         )
 
-    def _chunk(self, document: Document) -> tuple[Chunk, ...]:
-        count, limit, _ = self._counting
-        return chunk_document(document, replace(self.settings.chunking, max_tokens=limit), count)
-
-    @cached_property
+    @_found_once
     def _found_encoder(self) -> Encoder | None:
-        """The encoder, whether or not a retriever uses it: chunks are measured in its tokens. None if there is none."""
+        """Return the encoder, whether or not a retriever uses it: chunks are measured in its tokens; None without."""
         if self._given_encoder is not None:
             return self._given_encoder
         options = self.settings.encoder
