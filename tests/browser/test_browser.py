@@ -204,8 +204,8 @@ def test_a_click_elsewhere_does_not_break_indexing(open_page) -> None:
     expect(page.get_by_label("Question", exact=True)).to_be_visible()
     ask(page, "What does note 19 of file 11 tell of?")
     go(page, "Documents")
-    expect(page.get_by_role("heading", name="12 documents · 48 chunks")).to_be_visible()
-    assert all("4 chunks" in told for told in rows(page).values())
+    expect(page.get_by_role("heading", name="12 documents · 48 passages")).to_be_visible()
+    assert all("4 passages" in told for told in rows(page).values())
 
 
 def test_documents_can_be_the_first_page_of_a_fresh_server(open_page) -> None:

@@ -310,7 +310,7 @@ def test_a_weight_is_typed_by_retriever(session) -> None:
 @pytest.mark.parametrize(
     ("changes", "where", "told"),
     [
-        ({"chunking.overlap": 3}, "chunking.overlap", "below the 3 sentences of a chunk, not 3."),
+        ({"chunking.overlap": 3}, "chunking.overlap", "below the 3 sentences of a passage, not 3."),
         ({"bm25.b": 1.5}, "bm25.b", "b must lie between 0 and 1, not 1.5."),
         ({"retrievers": []}, "retrievers", "At least one retriever is needed."),
         ({"chunking.overlap": 2, "chunking.sentences": 2}, "chunking.sentences", "below the 2 sentences"),
