@@ -29,6 +29,7 @@ _UNSPACED = (
 )
 _KANA = re.compile("[\u3041-\u30ff]")
 _CUT_CONTEXT = 30  # characters on both sides that a word boundary is found from
+_WORD_GOES_ON = re.compile(r"\w")
 _LONGEST_TITLE, _LONGEST_CONTEXT = 150, 300  # characters
 _CHARACTERS_A_TOKEN = 8  # a word of 101 letters is one unknown token to BERT: bounded by characters as well
 
@@ -137,7 +138,8 @@ def index_text(document: Document, chunk: Chunk, title: str | None = None) -> st
     else:
         context = " > ".join(filter(None, (title, chunk.heading)))
     last = context.rpartition(" > ")[2]
-    if re.match(rf"{re.escape(last)}(?!\w)", chunk.text.lstrip("# ")):  # the chunk begins with its own title or heading
+    text = chunk.text.lstrip("# ")
+    if text.startswith(last) and not _WORD_GOES_ON.match(text, len(last)):  # it begins with its own title or heading
         context = context[: len(context) - len(last)].removesuffix(" > ")
     return f"{chunk.text}\n{context[-_LONGEST_CONTEXT:]}" if context else chunk.text
 

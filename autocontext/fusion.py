@@ -232,9 +232,12 @@ def _union_shares(rankings: Mapping[str, Sequence[Hit]]) -> dict[str, dict[int, 
 
 
 def _totals(shares: Mapping[str, Mapping[int, float]]) -> list[tuple[int, float]]:
-    parts: dict[int, list[float]] = {}
+    totals: dict[int, float] = {}
     for by_chunk in shares.values():
         for chunk, share in by_chunk.items():
-            parts.setdefault(chunk, []).append(share)
-    totals = {chunk: math.fsum(given) for chunk, given in parts.items()}  # the same in whatever order they are added
-    return sorted(totals.items(), key=lambda item: (-item[1], item[0]))
+            totals[chunk] = totals.get(chunk, 0.0) + share
+    if len(shares) > 2:  # a sum of two is the same in either order, others would hang on it
+        parts = list(shares.values())
+        totals = {chunk: math.fsum(part.get(chunk, 0.0) for part in parts) for chunk in totals}
+    in_order = sorted(sorted(totals), key=totals.__getitem__, reverse=True)  # a stable sort: ties stay by number
+    return [(chunk, totals[chunk]) for chunk in in_order]

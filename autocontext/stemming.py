@@ -28,9 +28,10 @@ _STEMMERS = {
     "sr": "serbian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
 }  # fmt: skip
 _WITHOUT_STEMMER = ("bg", "bn", "he", "ja", "ko", "ml", "mr", "sw", "te", "th", "tl", "uk", "ur", "vi", "zh")
-_LANGUAGE_SAMPLE = 1000  # bytes of a document that tell its language, as well as more of them do
+_LANGUAGE_SAMPLE = 400  # bytes of a document that tell its language, as well as more of them do
 _HAS_DIGIT = re.compile(r"\d")
 _lock = threading.Lock()
+_loading = threading.Lock()
 
 
 def detect_language(text: str) -> str:
@@ -41,7 +42,9 @@ def detect_language(text: str) -> str:
     sample = text[:_LANGUAGE_SAMPLE].encode("utf-8", "ignore")[:_LANGUAGE_SAMPLE].decode("utf-8", "ignore")
     if not any(map(str.isalpha, sample)):
         return ""
-    return _identify()(sample)
+    with _loading:  # a third of a second: once is enough
+        identify = _identify()
+    return identify(sample)
 
 
 @lru_cache(maxsize=1)

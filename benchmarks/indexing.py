@@ -2,6 +2,7 @@
 
     python benchmarks/indexing.py                # 1,000 notes of about three chunks, 3 runs of each, alternating
     python benchmarks/indexing.py --quick        # 150 notes, one run
+    python benchmarks/indexing.py --float32      # AutoContext as on a processor without bfloat16
 
 All embed the same chunks with the same files of all-MiniLM-L6-v2. Each run is a fresh process; its imports and the
 loading of the model are not counted. AutoContext's time has everything in it: finding and reading the files,
@@ -38,6 +39,7 @@ from common import (
 )
 
 from autocontext import AutoContext, EncoderOptions, Settings
+from autocontext.encoders.runtimes import import_openvino
 
 OURS, PLAIN = "AutoContext, all in", "SentenceTransformer.encode alone"
 PEERS = {
@@ -81,10 +83,13 @@ class Watch:
         return total
 
 
-def child(folder: Path, questions_file: Path) -> dict[str, Any]:
+def child(folder: Path, questions_file: Path, *, float32: bool) -> dict[str, Any]:
     """Index the folder, ask, index it again; return seconds and megabytes."""
     from autocontext.encoders import default_encoder
 
+    if float32:
+        openvino = import_openvino()
+        openvino.Core.get_property = lambda *_: openvino.Type.f32
     encoder = default_encoder()
     encoder.encode(["warm up"])
     watch = Watch(encoder)
@@ -127,7 +132,7 @@ def child(folder: Path, questions_file: Path) -> dict[str, Any]:
         "added": sum(row.status == "added" for row in rows),
         "before": before["resident"],
         "peak": peak,
-        "encoder": type(encoder).__name__,
+        "encoder": encoder.description,
     }
 
 
@@ -149,12 +154,14 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--notes", type=int, metavar="N", help="notes of about three chunks (1,000; quick: 150)")
     options.add_argument("--only", nargs="+", choices=list(PEERS), help="peers to measure (all)")
+    options.add_argument("--float32", action="store_true", help="AutoContext as on a processor without bfloat16")
     options.add_argument("--child", nargs=2, type=Path, help="used by the benchmark itself")
     args = options.parse_args()
     if args.child:
-        print(json.dumps(child(*args.child)))
+        print(json.dumps(child(*args.child, float32=args.float32)))
         return
     started = time.perf_counter()
+    as_asked = ["--float32"] if args.float32 else []
     notes, rounds = args.notes or (150 if args.quick else 1000), args.rounds or (1 if args.quick else 3)
     with scratch() as place:
         folder = write_folder(Path(place), make_files(notes, SENTENCES))
@@ -167,7 +174,7 @@ def main() -> None:
         asked.write_text(json.dumps(questions), "utf-8")
         peers = {name: PEERS[name] for name in args.only or PEERS}
         calls: dict[str, Callable[[], dict[str, Any]]] = {
-            OURS: lambda: run_child(__file__, "--child", str(folder), str(asked))
+            OURS: lambda: run_child(__file__, *as_asked, "--child", str(folder), str(asked))
         }
         calls |= {name: partial(run_peer, file, job, questions) for name, file in peers.items()}
         runs = alternate(calls, rounds)

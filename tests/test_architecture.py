@@ -28,6 +28,7 @@ HEAVY = (
     "tokenizers",
     "httpx",
     "markdown_it",
+    "numkong",
     "openvino",
     "safetensors",
     "tomli_w",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from autocontext import Settings, retrievers
 from autocontext.datatypes import Chunk
-from autocontext.retrievers.base import Corpus, Neighbours
+from autocontext.retrievers.base import Corpus, Neighbours, best_first
 
 
 def laid_out(*places):
@@ -24,7 +24,10 @@ def pairs(chunks, rows=None):
         one = np.zeros(len(chunks), np.float32)
         one[row] = 1
         of_all = neighbours.sums(one).tolist()
-        assert neighbours.sums_of(np.array([row]), np.ones(1, np.float32)).tolist() == of_all
+        where, values = neighbours.spread(np.array([row]), np.ones(1, np.float32), 0.5)
+        spread = np.zeros(len(chunks), np.float32)
+        spread[where] = values
+        assert spread.tolist() == (one + 0.5 * np.array(of_all)).tolist()
         found += [(row, number) for number, value in enumerate(of_all) if value]
     return sorted(found)
 
@@ -102,6 +105,14 @@ def test_neighbours_are_those_of_the_plain_rule(chunks, random):
     near = {chunk.number: [b for a, b in expected if a == chunk.number] for chunk in chunks}
     means = [np.mean([scores[n], *scores[near[n]]]) for n in near]
     assert Neighbours(chunks).mean(scores).tolist() == pytest.approx(means)
+
+
+@given(st.integers(0, 60_000), st.integers(0, 40), st.integers(1, 5000), st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_the_best_are_those_of_a_full_sort(count, k, kinds, seed):
+    scores = np.random.default_rng(seed).integers(-1, kinds, count).astype(np.float32)  # many alike
+    expected = [n for n in np.argsort(-scores, kind="stable")[:k].tolist() if scores[n] > 0]
+    assert best_first(scores, k).tolist() == expected
 
 
 def test_the_dense_score_is_seven_tenths_its_own_and_three_tenths_the_mean(encoder):

@@ -308,16 +308,23 @@ def test_encoding_loads_no_torch_sends_nothing_and_writes_nothing_in_the_home_fo
 class GatedRuntime:
     """Computes nothing, and waits at each step until the test lets it go on."""
 
-    label, dimension, step_tokens = "gated", 2, 64
+    label, dimension, streams, step_tokens = "gated", 2, 1, 64
 
     def __init__(self) -> None:
         self.steps: list[str] = []
+        self.lanes: list[int] = []
+        self.overlaps = False
+        self._busy: set[int] = set()
         self.inside, self.go_on = threading.Semaphore(0), threading.Semaphore(0)
 
-    def run(self, texts: Sequence[str], tokens: Sequence[Sequence[int]]) -> Vectors:
+    def run(self, texts: Sequence[str], tokens: Sequence[Sequence[int]], stream: int) -> Vectors:
+        self.overlaps |= stream in self._busy
+        self._busy.add(stream)
+        self.lanes.append(stream)
         self.steps.append(texts[0].split()[0])
         self.inside.release()
         assert self.go_on.acquire(timeout=20)
+        self._busy.discard(stream)
         return np.full((len(texts), 2), len(tokens[0]), dtype=np.float32)
 
 
@@ -347,6 +354,47 @@ def test_a_question_waits_for_one_step_of_a_long_indexing_only():
     assert runtime.steps[:2] == ["index", "question"]
     assert runtime.steps[2:11] == ["other", "index"] * 4 + ["other"]  # two who have much to do go on in turns
     assert sorted(runtime.steps) == ["index"] * 10 + ["other"] * 5 + ["question"]
+
+
+def test_all_streams_work_at_once_and_each_on_one_step_at_a_time():
+    encoder, runtime = LocalEncoder(), GatedRuntime()
+    encoder._loaded = runtime
+    encoder._turns.widen(3)
+    results: list[Vectors] = []
+    indexing = threading.Thread(target=lambda: results.append(encoder.encode(["index " * 30] * 20)))
+    indexing.start()
+    for _ in range(3):
+        assert runtime.inside.acquire(timeout=20)
+    assert sorted(runtime.lanes) == [0, 1, 2]
+    question = threading.Thread(target=lambda: encoder.encode(["question"]))
+    question.start()
+    wait_until_waiting(encoder._turns, 1)
+    runtime.go_on.release()
+    assert runtime.inside.acquire(timeout=20)
+    assert runtime.steps == ["index"] * 3 + ["question"], "it has the first stream that is free"
+    for _ in range(100):
+        runtime.go_on.release()
+    for thread in (indexing, question):
+        thread.join(20)
+    assert results[0].tolist() == [[32, 32]] * 20, "each text has its vector, whichever stream computed it"
+    assert not runtime.overlaps
+
+
+def test_a_step_that_fails_ends_the_others_and_is_told_to_who_asked():
+    turns, done = Turns(), []
+    turns.widen(2)
+
+    def work(lane: int, step: int) -> None:
+        if step == 3:
+            raise MemoryError
+        done.append(step)
+
+    with pytest.raises(MemoryError):
+        turns.share(range(100), work, urgent=False)
+    assert len(done) < 10
+    assert "autocontext-encode" not in {thread.name for thread in threading.enumerate()}
+    turns.share([5, 6], work, urgent=False)
+    assert sorted(done)[-1] == 6
 
 
 @pytest.mark.parametrize("backend", [pytest.param("openvino", marks=has_openvino), "sentence-transformers"])

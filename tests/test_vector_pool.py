@@ -37,6 +37,18 @@ def test_every_row_is_where_it_was_put(small_blocks, count):
     assert pool.places([b"%d" % n for n in range(count)]).tolist() == list(range(count))
 
 
+def test_half_precision_moves_a_cosine_by_less_than_a_ten_thousandth_and_equal_rows_not_apart():
+    drawn = np.random.default_rng(5).standard_normal((5001, 384), dtype=np.float32)
+    drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
+    drawn[4000:4500] = drawn[17]
+    pool = VectorPool()
+    pool.add({b"%d" % n: row for n, row in enumerate(drawn[:-1])})
+    products = pool.dot(drawn[-1])
+    assert products.dtype == np.float32
+    assert np.abs(products - drawn[:-1] @ drawn[-1]).max() < 1e-4
+    assert len(set(products[4000:4500].tolist())) == 1
+
+
 def test_a_known_text_keeps_its_vector_and_its_place(small_blocks):
     pool = filled(3)
     pool.add({b"1": np.array([7, 7], np.float32), **rows_of(3)})

@@ -105,6 +105,7 @@ class LocalEncoder:
         if self._loaded is None:
             with self._turns.turn(urgent=True):  # another thread may have loaded it meanwhile
                 self._loaded = self._loaded or self._load()
+            self._turns.widen(self._loaded.streams)
         return self._loaded
 
     def _load(self) -> Runtime:
@@ -157,9 +158,12 @@ class LocalEncoder:
         started = time.perf_counter()
         tokens = [encoding.ids for encoding in self._cutting_tokenizer.encode_batch_fast(list(texts))]
         vectors = np.empty((len(texts), runtime.dimension), dtype=np.float32)
-        for rows in _steps([len(ids) for ids in tokens], runtime.step_tokens):
-            with self._turns.turn(urgent=len(texts) <= _FEW):
-                vectors[rows] = runtime.run([texts[row] for row in rows], [tokens[row] for row in rows])
+
+        def compute(stream: int, rows: list[int]) -> None:
+            vectors[rows] = runtime.run([texts[row] for row in rows], [tokens[row] for row in rows], stream)
+
+        steps = _steps([len(ids) for ids in tokens], runtime.step_tokens)
+        self._turns.share(steps, compute, urgent=len(texts) <= _FEW)
         if len(texts) >= _FULL_BATCH:
             self.characters_per_second = sum(map(len, texts)) / (time.perf_counter() - started)
         return vectors

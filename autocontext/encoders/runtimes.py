@@ -25,7 +25,7 @@ class RuntimeUnavailableError(Exception):
 
 
 class Runtime(Protocol):
-    """Computes vectors; used by one thread at a time.
+    """Computes vectors, each stream for one thread at a time.
 
     Attributes
     ----------
@@ -33,15 +33,18 @@ class Runtime(Protocol):
         What it is, for people.
     dimension
         Length of a vector.
+    streams
+        How many it can do at once.
     step_tokens
-        How many tokens, padding counted, it is given at once: enough to keep it busy for some ten milliseconds.
+        How many tokens, padding counted, it is given at once: enough to keep a stream busy for some ten milliseconds.
     """
 
     label: str
     dimension: int
+    streams: int
     step_tokens: int
 
-    def run(self, texts: Sequence[str], tokens: Sequence[Sequence[int]]) -> Vectors:
+    def run(self, texts: Sequence[str], tokens: Sequence[Sequence[int]], stream: int) -> Vectors:
         """Return the vectors of a few texts of like length, given also as the model's tokens."""
         ...
 
@@ -72,9 +75,10 @@ class TorchRuntime:
         device = self._model.device.type
         self.label = "sentence-transformers" if device == "cpu" else f"sentence-transformers on {device}"
         self.dimension: int = self._model.get_embedding_dimension()
+        self.streams = 1
         self.step_tokens = 1_024 if device == "cpu" else 16_384
 
-    def run(self, texts: Sequence[str], tokens: Sequence[Sequence[int]]) -> Vectors:  # noqa: ARG002 it has its own
+    def run(self, texts: Sequence[str], tokens: Sequence[Sequence[int]], stream: int) -> Vectors:  # noqa: ARG002 it has its own
         """See `Runtime`."""
         vectors: Vectors = self._model.encode(
             list(texts),
@@ -117,12 +121,12 @@ class OpenVINORuntime:
                     "ENABLE_CPU_PINNING": False,  # other programs run too
                 },
             )
-            streams = compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS")
-            self._requests = [compiled.create_infer_request() for _ in range(streams)]
-            self.step_tokens = streams * self._BATCH_TOKENS
+            self.streams = compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS")
+            self._requests = [compiled.create_infer_request() for _ in range(self.streams)]
+            self.step_tokens = self._BATCH_TOKENS
             self.label = f"OpenVINO in {'bfloat16' if precision == openvino.Type.bf16 else 'float32'}"
             self.dimension = model.dimension
-            trial = self.run(["", ""], [[0, 0], [0]])
+            trial = self.run(["", ""], [[0, 0], [0]], 0)
         except (RuntimeUnavailableError, UnknownModelError) as error:
             raise RuntimeUnavailableError(str(error)) from error
         except Exception as error:  # its own errors, those of damaged weights, of a missing library
@@ -131,18 +135,13 @@ class OpenVINORuntime:
         if not np.allclose(np.linalg.norm(trial, axis=1), 1, atol=0.01):
             raise RuntimeUnavailableError("OpenVINO computes no vectors of length 1 here")
 
-    def run(self, texts: Sequence[str], tokens: Sequence[Sequence[int]]) -> Vectors:
+    def run(self, texts: Sequence[str], tokens: Sequence[Sequence[int]], stream: int) -> Vectors:  # noqa: ARG002 the tokens say it
         """See `Runtime`."""
-        out = np.empty((len(texts), self.dimension), dtype=np.float32)
-        # Dealt out like cards: each stream gets as much to do, so that none waits for another.
-        parts = [range(first, len(tokens), len(self._requests)) for first in range(len(self._requests))]
-        running = [(request, part) for request, part in zip(self._requests, parts, strict=True) if part]
-        for request, part in running:
-            request.start_async(_padded([tokens[row] for row in part]), share_inputs=True)
-        for request, part in running:
-            request.wait()
-            out[part] = request.get_output_tensor(0).data
-        return out
+        request = self._requests[stream]
+        request.start_async(_padded(tokens), share_inputs=True)
+        request.wait()
+        vectors: Vectors = np.array(request.get_output_tensor(0).data, dtype=np.float32)
+        return vectors
 
 
 def _padded(tokens: Sequence[Sequence[int]]) -> list[Any]:

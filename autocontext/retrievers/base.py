@@ -18,6 +18,7 @@ from autocontext.words import Postings, Vocabulary, WordCounts, count_words
 
 _REACH = 600  # characters around a chunk, about a hundred words, that still speak of the same thing
 _MOST_NEIGHBOURS = 4  # on either side
+_PARTS = 8  # times as many as wanted: two good scores then seldom meet in one part
 _FEW = 20  # of so many chunks less than one: looking at these alone is quicker than at all
 
 
@@ -52,19 +53,29 @@ class Neighbours:
             total[distance:] += np.multiply(values[:-distance], near, out=shares)
         return total
 
-    def sums_of(self, rows: NDArray[np.integer], values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the same where only the chunks `rows` have values, each once; shape (n_chunks,)."""
+    def spread(
+        self, rows: NDArray[np.integer], values: NDArray[np.float32], weight: float
+    ) -> tuple[NDArray[np.integer] | slice, NDArray[np.float32]]:
+        """Add to each chunk's value the `weight` of its neighbours', where only the chunks `rows` have one, each once.
+
+        Returns
+        -------
+        tuple[NDArray | slice, NDArray]
+            Which chunks get a value, some of them maybe more than once, and the value of each of these; all others
+            have 0.
+        """
         total = np.zeros(len(self._after), np.float32)
         if len(rows) * _FEW > len(total):
             total[rows] = values
-            return self.sums(total)
+            total += np.float32(weight) * self.sums(total)
+            return slice(None), total
         before = self._before[rows]
         lengths = before + self._after[rows] + 1
         ends = np.cumsum(lengths)
         near = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths - rows + before, lengths)
-        np.add.at(total, near, np.repeat(values, lengths))
-        total[rows] -= values
-        return total
+        np.add.at(total, near, np.repeat(np.float32(weight) * values, lengths))
+        total[rows] += np.float32(1 - weight) * values
+        return near, total[near]
 
     def mean(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the mean over each chunk and its neighbours, shape (n_chunks,)."""
@@ -117,12 +128,27 @@ class Corpus:
 
 def best_first(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
     """Return the indexes of the `k` highest scores above 0, best first; equal scores keep index order."""
-    found = np.flatnonzero(scores > 0)
+    least = _reached(scores, k)
+    found = np.flatnonzero(scores >= least if least > 0 else scores > 0)
     if 0 < k < len(found):
         threshold = np.partition(scores[found], -k)[-k]
         found = found[scores[found] >= threshold]
     order = np.argsort(-scores[found], kind="stable")
     return found[order][: max(k, 0)]
+
+
+def _reached(scores: NDArray[np.floating], k: int) -> float:
+    """Return a score that at least `k` reach, close to the k-th highest; 0 where to look for one does not pay.
+
+    Of any parts that the scores are dealt out to, as many as `k` have a highest score that is at least the k-th highest
+    of these.
+    """
+    parts = _PARTS * k
+    width = len(scores) // parts if k > 0 else 0
+    if width < 2:
+        return 0.0
+    highest = scores[: parts * width].reshape(width, parts).max(axis=0)
+    return float(np.partition(highest, -k)[-k])
 
 
 def top_hits(retriever: str, scores: NDArray[np.floating], k: int) -> list[Hit]:

@@ -159,9 +159,15 @@ class PassageIndex(BM25Index):
         scores = np.zeros(self.corpus_size, dtype=np.float32)
         holds = np.zeros(self.corpus_size, dtype=bool)
         for terms in self._terms(question):
-            of_word = [self._term_scores(term, holds) for term in terms if self.document_frequency(term)]
-            if of_word:  # a word counts once, in the form that weighs most
-                scores += np.maximum.reduce(of_word)
+            forms = [self._term_scores(term, holds) for term in terms if self.document_frequency(term)]
+            if len(forms) == 1:
+                (rows, weights), *_ = forms
+                scores[rows] += weights
+            elif forms:  # a word counts once, in the form that weighs most
+                of_word = np.zeros_like(scores)
+                for rows, weights in forms:
+                    of_word[rows] = np.maximum(of_word[rows], weights)
+                scores += of_word
         scores *= holds
         self._last = (question, scores)
         return scores
@@ -206,16 +212,16 @@ class PassageIndex(BM25Index):
         """Return how many chunks hold a word, given the terms that it may be indexed by."""
         return max((self.document_frequency(term) for term in terms), default=0)
 
-    def _term_scores(self, term: str, holds: NDArray[np.bool_]) -> NDArray[np.float32]:
-        rows, counts = self.postings.of(term)
-        holds[rows] = True
-        own = counts.astype(np.float32)
-        whole = self._neighbours.sums_of(rows, own)
-        whole *= np.float32(_NEIGHBOUR_WEIGHT)
-        whole[rows] += own
-        whole /= whole + self._norm
-        whole *= np.float32(self.idf_of(len(rows)) * (self.k1 + 1))
-        return whole
+    def _term_scores(
+        self, term: str, holds: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.integer] | slice, NDArray[np.float32]]:
+        """Return the chunks that hold a term or are next to one, each maybe more than once, and what it gives them."""
+        holders, counts = self.postings.of(term)
+        holds[holders] = True
+        rows, weights = self._neighbours.spread(holders, counts.astype(np.float32), _NEIGHBOUR_WEIGHT)
+        weights /= weights + self._norm[rows]
+        weights *= np.float32(self.idf_of(len(holders)) * (self.k1 + 1))
+        return rows, weights
 
 
 class BM25Retriever:
