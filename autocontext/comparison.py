@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from autocontext.datatypes import Chunk, Evidence, Prompt
-from autocontext.encoders import find_model
+from autocontext.encoders import shared_encoder
 from autocontext.engine import AutoContext
 from autocontext.errors import AutoContextError, EncoderError, SettingsError
 from autocontext.folders import at_home
@@ -178,7 +178,7 @@ class Comparison:
 def _chunk_to_plain(chunk: Chunk) -> dict[str, Any]:
     return {
         "document": chunk.document,
-        "place": chunk.place,
+        "where": chunk.place,
         "start": chunk.start,
         "end": chunk.end,
         "text": chunk.text,
@@ -309,7 +309,7 @@ def compare(
         try:
             engine = kept.of(ac, settings, tell)
             if _is_another_search(ac, engine):
-                find_model(settings.encoder)  # raises why it is not there
+                shared_encoder(settings.encoder)  # raises why it is not there
             wanted = settings.num_results if num_results is None else num_results
             prompt = engine.get_prompt(question, wanted, max_tokens)
             found[label] = engine.search(question, max(settings.candidates, wanted))

@@ -12,8 +12,9 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from autocontext import loaders, retrievers
 from autocontext.answer import Answer, rewrite_question
@@ -66,10 +67,26 @@ from autocontext.vector_pool import VectorRows
 from autocontext.versions import passage_version, tokenizer_version
 from autocontext.words import Vocabulary
 
+T = TypeVar("T")
 _OF_THE_INDEX = ("retrievers", "chunking", "bm25", "encoder")  # settings that what is built depends on
 _MOST_CHUNKS = 50  # in a prompt that is filled up to its budget
 _UNUSED_WORDS = 0.5  # share of the vocabulary that may belong to no document
 _MAX_UNREAD = 5_000  # rows that are kept with a collection
+
+
+class _found_once(Generic[T]):  # noqa: N801 - used like functools.cached_property
+    """An attribute that is found when it is first asked for.
+
+    ``functools.cached_property`` of Python 3.11 has one lock for all objects of a class: while one looks for a model on
+    the network, no other would get its own.
+    """
+
+    def __init__(self, find: Callable[[Any], T]) -> None:
+        self._find = find
+
+    def __get__(self, owner: Any, kind: type | None = None) -> T:
+        value = owner.__dict__[self._find.__name__] = self._find(owner)
+        return value
 
 
 class AutoContext:
@@ -129,6 +146,7 @@ class AutoContext:
         self._vocabulary = Vocabulary()
         self._writing = threading.RLock()  # one change of the collection at a time; searching goes on meanwhile
         self._building = threading.RLock()  # one build of a retriever at a time
+        self._embedding = threading.Lock()  # one search at a time embeds what no batch has
         self._store = SQLiteStore(store) if isinstance(store, str | Path) else store
         self._embedder = Embedder(self._store, cache)
         self._kept_settings: str | None = None
@@ -358,7 +376,7 @@ class AutoContext:
             batch,
             known=dict(self._snapshot.entries),
             leaving=leaving,
-            cut=self._chunk,
+            cut=self.cut,
             embed=lambda entries, tell: (
                 self._embedder.embed(entries, encoder, tell, stop) if encoder else list(entries)
             ),
@@ -423,6 +441,11 @@ class AutoContext:
                 room -= len(data)
         return taken
 
+    def cut(self, document: Document) -> tuple[Chunk, ...]:
+        """Return a document's chunks as they are made under these settings; they are numbered from 0."""
+        count, limit, _ = self._counting
+        return chunk_document(document, replace(self.settings.chunking, max_tokens=limit), count)
+
     def original(self, name: str) -> bytes | None:
         """Return the bytes of the file that a document was read from, if they were kept: only of PDF files."""
         return self._store.original(name) if self._store is not None else self._originals.get(name)
@@ -430,7 +453,8 @@ class AutoContext:
     def refresh(self) -> bool:
         """Take over what another process has written to the collection's file; True if there was anything.
 
-        It does not wait for a batch that goes on in another thread: False then.
+        Only documents that are other than before are read. What that process has not embedded yet is found by its
+        words until it has. A batch that goes on in another thread is not waited for: False then.
 
         Raises
         ------
@@ -442,11 +466,22 @@ class AutoContext:
         try:
             if not self._store.changed():
                 return False
+            signature = self._chunking_signature
             self._take_settings(self._store)
-            self._open(self._store)
+            self._open(self._store, self._snapshot.entries if self._chunking_signature == signature else None)
+            self._take_vectors(self._store)
             return True
         finally:
             self._writing.release()
+
+    def _take_vectors(self, store: Store) -> None:
+        """Search by words what another process is still embedding, and by meaning what it has embedded meanwhile."""
+        encoder = self._encoder
+        if encoder is None:
+            return
+        lacked, self._words_only = self._words_only, store.lacks_vectors(encoder.name)
+        if lacked or self._words_only:
+            self._embedder.fetch(list(self._snapshot.entries.values()), encoder)
 
     def _take_settings(self, store: Store) -> None:
         """Go on with the settings that another process has given the collection; else both would cut it their way."""
@@ -503,7 +538,7 @@ class AutoContext:
         else:
             entries = self._snapshot.entries
             if (after.chunking, after.encoder) != (before.chunking, before.encoder):
-                entries = {n: Entry(e.document, self._chunk(e.document)) for n, e in entries.items()}
+                entries = {n: Entry(e.document, self.cut(e.document)) for n, e in entries.items()}
             self._replace_snapshot(entries)
 
     @property
@@ -543,11 +578,12 @@ class AutoContext:
             other._embedder.pool = self._embedder.pool
         is_same_index = replace(settings, **{name: getattr(self.settings, name) for name in _OF_THE_INDEX}) == settings
         if is_same_index and names is None and encoder is None:
-            other._building, other._snapshot = self._building, self._snapshot
+            other._building, other._embedding = self._building, self._embedding
+            other._snapshot = self._snapshot
             other._words_only = self._words_only
             return other  # nothing that was built depends on what is other: one index for both
         if other._chunking_signature != self._chunking_signature:
-            entries = {name: Entry(entry.document, other._chunk(entry.document)) for name, entry in entries.items()}
+            entries = {name: Entry(entry.document, other.cut(entry.document)) for name, entry in entries.items()}
         other._embedder.pool = other._embedder.pool.copy()
         other._replace_snapshot(entries)
         return other
@@ -859,21 +895,27 @@ class AutoContext:
 
     # --- inside ---------------------------------------------------------------------------------------------------
 
-    def _open(self, store: Store) -> tuple[str, ...]:
-        """Load what the store keeps; cut it again where that is done in another way now, and say what was done."""
-        loaded = store.load()
-        self._kept_settings = store.get("settings")
-        self._folders = json.loads(store.get("folders") or "{}")
-        chunks = {kept.document.name: len(kept.chunks) for kept in loaded}
-        self._unread = {
-            name: FileReport(name, status, reason, chunks.get(name, 0))
-            for name, status, reason in json.loads(store.get("unread") or "[]")
-        }
+    def _open(self, store: Store, known: Mapping[str, Entry] | None = None) -> tuple[str, ...]:
+        """Load what the store keeps; cut it again where that is done in another way now, and say what was done.
+
+        Of what is `known` from it, only documents that are other now are loaded.
+        """
+        names, loaded = store.load_changes() if known else ([], store.load())
         signature, notes = self._chunking_signature, []
         same_cut, same_words = store.get("chunking") == signature, store.get("tokenizer") == tokenizer_version()
+        if known and not (same_cut and same_words):
+            names, known, loaded = [], None, store.load()
+        self._kept_settings = store.get("settings")
+        self._folders = json.loads(store.get("folders") or "{}")
         entries = {kept.document.name: Entry.of_kept(kept) for kept in loaded}
+        if known:
+            entries = {name: entries[name] if name in entries else known[name] for name in names}
+        self._unread = {
+            name: FileReport(name, status, reason, len(entries[name].chunks) if name in entries else 0)
+            for name, status, reason in json.loads(store.get("unread") or "[]")
+        }
         if not same_cut:
-            entries = {name: Entry(entry.document, self._chunk(entry.document)) for name, entry in entries.items()}
+            entries = {name: Entry(entry.document, self.cut(entry.document)) for name, entry in entries.items()}
             if entries:
                 notes.append("The documents were cut into passages again: this is done in another way than before.")
         elif not same_words:
@@ -884,7 +926,8 @@ class AutoContext:
             self._save(store, [entries[name] for name in changed], store.original)
             store.put("chunking", signature)
         notes += self._note_versions(store, is_empty=not entries)
-        self._replace_snapshot(entries)
+        if not known or loaded or list(entries) != list(known):
+            self._replace_snapshot(entries)
         return tuple(notes)
 
     def _note_versions(self, store: Store, *, is_empty: bool) -> list[str]:
@@ -912,9 +955,9 @@ class AutoContext:
             self._snapshot = snapshot
             self._embedder.let_go(snapshot.hashes)
 
-    @cached_property
+    @_found_once
     def _counting(self) -> tuple[CountTokens, int, str]:
-        """How a chunk's length is counted, how long one may be, and the name of that way."""
+        """Return how a chunk's length is counted, how long one may be, and the name of that way."""
         limit = self.settings.chunking.max_tokens
         encoder = self._found_encoder
         if isinstance(encoder, ReadingEncoder):
@@ -930,13 +973,9 @@ class AutoContext:
             f"at most {limit} tokens of {counter}, {passage_version()}"
         )
 
-    def _chunk(self, document: Document) -> tuple[Chunk, ...]:
-        count, limit, _ = self._counting
-        return chunk_document(document, replace(self.settings.chunking, max_tokens=limit), count)
-
-    @cached_property
+    @_found_once
     def _found_encoder(self) -> Encoder | None:
-        """The encoder, whether or not a retriever uses it: chunks are measured in its tokens. None if there is none."""
+        """Return the encoder, whether or not a retriever uses it: chunks are measured in its tokens; None without."""
         if self._given_encoder is not None:
             return self._given_encoder
         options = self.settings.encoder
@@ -975,18 +1014,27 @@ class AutoContext:
         return encoder is not None and self._embedder.lacks_any(self._snapshot.hashes, encoder)
 
     def _retriever(self, snapshot: Snapshot, name: str) -> Retriever:
+        if name == "dense" and not self._words_only and not snapshot.has_retriever(name):
+            with self._building:  # both of one moment
+                embedder, encoder = self._embedder, self._encoder
+            if encoder is not None:
+                embedder.embed(list(snapshot.entries.values()), encoder, lambda _done: None, lambda: False)
         with self._building:
             return snapshot.retriever(name, lambda: retrievers.build(name, self._corpus(snapshot, name)))
+
+    def _embed_for_search(self, snapshot: Snapshot) -> None:
+        """Embed what is missing, once for all who ask; changes of the collection and the other retrievers go on."""
+        with self._embedding:
+            with self._building:  # both of one moment
+                embedder, encoder = self._embedder, self._encoder
+            if encoder is not None:
+                embedder.embed(list(snapshot.entries.values()), encoder, lambda _done: None, lambda: False)
 
     def _corpus(self, snapshot: Snapshot, name: str) -> Corpus:
         encoder = self._encoder if name == "dense" else None
         vectors: Vectors | VectorRows | None = None
         if encoder is not None:
-            entries = list(snapshot.entries.values())
-            if self._words_only:
-                self._embedder.fetch(entries, encoder)
-            else:
-                self._embedder.embed(entries, encoder, lambda _done: None, lambda: False)
+            self._embedder.fetch(list(snapshot.entries.values()), encoder)
             vectors = VectorRows(self._embedder.pool, snapshot.hashes) if snapshot.chunks else encoder.encode([])
         return Corpus(
             snapshot.chunks,

@@ -99,6 +99,10 @@ class Store(Protocol):
         """Return all documents with their chunks, in the order they were first added; chunk numbers are 0."""
         ...
 
+    def load_changes(self) -> tuple[list[str], list[Kept]]:
+        """Return the names of all documents in order, and those that are not as they were last loaded or saved here."""
+        ...
+
     def save(self, items: Iterable[Kept], model: str = "", rows: Mapping[bytes, Vectors] | None = None) -> None:
         """Insert, or replace the documents of the same names in their places, together with vectors; all or nothing.
 

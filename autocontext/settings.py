@@ -46,13 +46,13 @@ class ChunkOptions:
     max_tokens: int = 254
 
     def __post_init__(self) -> None:
-        _require(self.sentences >= 1, f"A chunk needs at least 1 sentence, not {self.sentences}.")
+        _require(self.sentences >= 1, f"A passage needs at least 1 sentence, not {self.sentences}.")
         _require(self.sentence_tokens >= 0, f"sentence_tokens must be 0 or more, not {self.sentence_tokens}.")
         _require(
             0 <= self.overlap < self.sentences,
-            f"The overlap must be 0 or more and below the {self.sentences} sentences of a chunk, not {self.overlap}.",
+            f"The overlap must be 0 or more and below the {self.sentences} sentences of a passage, not {self.overlap}.",
         )
-        _require(self.max_tokens >= 16, f"A chunk needs at least 16 tokens, not {self.max_tokens}.")
+        _require(self.max_tokens >= 16, f"A passage needs at least 16 tokens, not {self.max_tokens}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from autocontext.settings import Settings
 from autocontext.wording import counted
 
 _SAMPLE = 300_000  # characters that are cut to see how many passages there will be
+_EDGE = 2_000  # characters at the end of a part, whose passages would go on in the whole document
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Cost:
 def cost_of_change(before: Settings, after: Settings, ac: AutoContext) -> Cost:
     """Return what it costs to go over from one to the other; nothing is downloaded or changed to find out.
 
-    A large collection is judged by a part of its documents.
+    A large collection is judged by a part of its documents, and a long document by its beginning.
 
     Raises
     ------
@@ -76,17 +77,22 @@ def cost_of_change(before: Settings, after: Settings, ac: AutoContext) -> Cost:
     sample = _sample(documents)
     if before.encoder == after.encoder:
         probe = after
-    tried = ac.variant(probe, names=[document.name for document in sample])
-    cut = tried.chunks
+    tried = ac.variant(probe, names=())
     known = set() if is_other_model else {(chunk.document, chunk.start, chunk.end) for chunk in ac.chunks}
-    fresh = [chunk for chunk in cut if (chunk.document, chunk.start, chunk.end) not in known] if is_embedded else []
+    fresh = [
+        chunk
+        for document, end in sample
+        for chunk in (tried.cut(document) if is_embedded else ())
+        if chunk.end <= end and (chunk.document, chunk.start, chunk.end) not in known
+    ]
     whole = sum(len(document.text) for document in documents)
-    scale = whole / (sum(len(document.text) for document in sample) or 1)
+    looked_at = sum(end for _, end in sample)
+    scale = whole / (looked_at or 1)
     speed = ac.embedding_speed if before.encoder == after.encoder else None
     return Cost(
         documents=len(documents) if is_cut else 0,
         passages=round(len(fresh) * scale),
-        is_estimate=len(sample) < len(documents),
+        is_estimate=looked_at < whole,
         seconds=sum(len(chunk.text) for chunk in fresh) * scale / speed if speed else None,
         for_new_files=limits,
         warning=_warning(tried, after) if before.encoder != after.encoder else "",
@@ -110,10 +116,27 @@ def _warning(tried: AutoContext, after: Settings) -> str:
     return " ".join(tried.warnings)
 
 
-def _sample(documents: list[Document]) -> list[Document]:
-    """Return documents from everywhere in the list, about `_SAMPLE` characters in all."""
+def _sample(documents: list[Document]) -> list[tuple[Document, int]]:
+    """Return documents from everywhere in the list, about `_SAMPLE` characters in all, and how far each is looked at.
+
+    Of a long one only the beginning is taken.
+    """
     whole = sum(len(document.text) for document in documents)
-    return documents[:: max(1, round(whole / _SAMPLE))]
+    some = documents[:: max(1, round(whole / _SAMPLE))]
+    share = max(_SAMPLE // (len(some) or 1), 2 * _EDGE)
+    return [_beginning(document, share) for document in some]
+
+
+def _beginning(document: Document, length: int) -> tuple[Document, int]:
+    if len(document.text) <= length:
+        return document, len(document.text)
+    part = replace(
+        document,
+        text=document.text[:length],
+        page_starts=tuple(start for start in document.page_starts if start < length),
+        sections=tuple(section for section in document.sections if section.start < length),
+    )
+    return part, length - _EDGE
 
 
 def _duration(seconds: float) -> str:

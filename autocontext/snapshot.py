@@ -111,6 +111,10 @@ class Snapshot:
         """The hash of each chunk's indexed text, in the chunks' order."""
         return [text_hash for entry in self.entries.values() for text_hash in entry.hashes]
 
+    def has_retriever(self, name: str) -> bool:
+        """Tell whether the retriever `name` is built."""
+        return name in self._retrievers
+
     def retriever(self, name: str, build: Callable[[], Retriever]) -> Retriever:
         """Return the retriever `name`, built on first use; not to be called by two threads at once."""
         if name not in self._retrievers:

@@ -13,6 +13,7 @@ from pathlib import Path
 os.environ.setdefault("AUTOCONTEXT_WARM_UP", "0")  # no thread that imports torch while a short test ends
 os.environ["AUTOCONTEXT_DATA"] = tempfile.mkdtemp(prefix="autocontext-tests-")  # never one's own collections
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -24,6 +25,8 @@ from tests.fake_llm import FakeLLM
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "data"
+hypothesis.settings.register_profile("here", deadline=None)  # how long an example takes says nothing on a busy machine
+hypothesis.settings.load_profile("here")
 
 
 class HashEncoder:

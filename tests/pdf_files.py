@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zlib
 from collections.abc import Sequence
+from functools import cache
 
 from pypdf import PdfReader, PdfWriter
 from reportlab.pdfgen.canvas import Canvas
@@ -107,6 +108,7 @@ def to_unicode(entries: bytes) -> bytes:
     )
 
 
+@cache  # two seconds' work
 def bomb(megabytes: int) -> bytes:
     """Return a page's content that inflates to so much: the text, and blanks."""
     packer = zlib.compressobj(9)

@@ -44,7 +44,7 @@ def plain_scores(corpus, query, k1, b):
 
 
 @given(corpus=CORPORA, query=st.lists(WORDS, max_size=5), k1=K1, b=B)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_scores_are_those_of_the_formula(corpus, query, k1, b):
     index = BM25Index(corpus, k1=k1, b=b)
     assert index.get_scores(query).tolist() == pytest.approx(plain_scores(corpus, query, k1, b))
@@ -52,7 +52,7 @@ def test_scores_are_those_of_the_formula(corpus, query, k1, b):
 
 # With k1 = 0 or b = 1 rank_bm25 divides 0 by 0 for an empty chunk.
 @given(corpus=CORPORA.filter(any), query=st.lists(WORDS, max_size=5), k1=st.floats(0.01, 5), b=st.floats(0, 0.99))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_scores_are_those_of_rank_bm25_with_this_idf(corpus, query, k1, b):
     index, okapi = BM25Index(corpus, k1=k1, b=b), BM25Okapi(corpus, k1=k1, b=b)
     assert (index.corpus_size, index.avgdl, index.doc_len) == (okapi.corpus_size, okapi.avgdl, okapi.doc_len)
@@ -172,7 +172,7 @@ PASSAGES = st.lists(st.lists(WORDS, min_size=1, max_size=5).map(" ".join), min_s
     k1=st.floats(0.01, 5),
     b=st.floats(0, 1),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_passage_scores_are_those_of_the_formula_with_neighbours(documents, question, k1, b):
     index = passages(*documents, k1=k1, b=b)
     expected = plain_passage_scores(documents, question, k1, b)
@@ -191,7 +191,7 @@ def test_known_passage_scores():
     documents=st.lists(st.lists(WORDS, max_size=6), min_size=1, max_size=6),
     question=st.lists(WORDS, min_size=1, unique=True),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_without_neighbours_passages_score_as_plain_bm25(documents, question):
     index = passages(*([" ".join(words)] for words in documents))
     plain = BM25Index(documents).get_scores(question)
@@ -327,6 +327,6 @@ def test_two_questions_in_turn_have_each_their_own_scores():
     k1=st.floats(0.01, 5),
     b=st.floats(0, 1),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_coverage_lies_between_0_and_1(documents, question, k1, b):
     assert 0 <= passages(*documents, k1=k1, b=b).coverage(" ".join(question)) <= 1

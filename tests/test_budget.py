@@ -263,7 +263,7 @@ DOCUMENT = st.lists(SENTENCE, min_size=1, max_size=12).map(" ".join)
     template=st.sampled_from(sorted(TEMPLATES)),
     retrievers=st.sampled_from([("bm25",), ("dense",), ("bm25", "dense")]),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_in_200_collections_nothing_is_over_the_budget_cut_or_lost(
     texts, question, max_tokens, num_results, template, retrievers
 ):

@@ -107,14 +107,14 @@ def test_neither_blank_lines_nor_endless_words_break_the_limit(text, count):
 
 @pytest.mark.parametrize("count", [estimate_tokens, count_words, count_characters])
 @given(text=TEXTS, max_tokens=st.integers(16, 60), sentences=st.integers(1, 5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_no_chunk_is_longer_than_the_limit(count, text, max_tokens, sentences):
     assert all(size <= max_tokens for size in count(cut(text, max_tokens, count, sentences)))
 
 
 @given(text=TEXTS, max_tokens=st.integers(16, 300), sentences=st.integers(1, 5))
 @example(text="a" * 100, max_tokens=16, sentences=1)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_offsets_are_exact_and_only_blanks_lie_between_chunks(text, max_tokens, sentences):
     chunks = chunk_document(document(text), ChunkOptions(sentences=sentences, max_tokens=max_tokens))
     position = 0
@@ -156,7 +156,7 @@ def test_a_sentence_that_is_too_long_is_cut_at(text, chunks):
     ),
     st.sampled_from([estimate_tokens, count_characters]),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_no_letter_is_cut_from_its_marks(letters, count):
     assert not [piece for piece in cut("".join(letters), 16, count) if unicodedata.category(piece[0]).startswith("M")]
 
@@ -365,7 +365,7 @@ def test_an_overlap_of_a_whole_chunk_is_refused(overlap, message):
 
 
 @given(text=TEXTS, overlap=st.integers(0, 3), sentence_tokens=st.integers(0, 8), max_tokens=st.integers(16, 60))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_overlapping_chunks_go_on_keep_the_limit_and_leave_nothing_out(text, overlap, sentence_tokens, max_tokens):
     options = ChunkOptions(sentences=4, sentence_tokens=sentence_tokens, overlap=overlap, max_tokens=max_tokens)
     spans = chunk_spans(text, options, count_words)
@@ -436,7 +436,7 @@ def test_no_chunk_is_longer_than_the_encoder_takes_whatever_the_language(languag
     max_tokens=st.integers(16, 260),
     sentence_tokens=st.sampled_from([0, 32]),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_mixed_languages_keep_the_limit_and_lose_nothing(pieces, max_tokens, sentence_tokens):
     text = "".join(pieces)
     spans = chunk_spans(text, ChunkOptions(max_tokens=max_tokens, sentence_tokens=sentence_tokens))

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from autocontext.citations import check_answer, strip_citations
@@ -117,7 +117,6 @@ def test_citations_are_stripped_where_they_mean_nothing() -> None:
     assert strip_citations("It is so [1], [2, 3]. a[0]") == "It is so,. a"
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_any_text_can_be_checked(prompt: Prompt, text: str) -> None:
     check = check_answer(text, prompt)
@@ -132,7 +131,6 @@ def test_any_text_can_be_checked(prompt: Prompt, text: str) -> None:
     assert all(isinstance(finding, str) for finding in check.findings)
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.sampled_from(["[1]", "[2]", "[9]", "[1,2]", " ", "\n", ".", "B-207", "Pauli", "2018", "|", "```", "é", "一"])

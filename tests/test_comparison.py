@@ -29,8 +29,10 @@ from autocontext.comparison import (
 )
 from autocontext.datatypes import Chunk, Hit
 from autocontext.errors import SettingsError
+from autocontext.explanation import to_records
 from autocontext.fusion import fuse
 from autocontext.settings import BM25Options, ChunkOptions
+from autocontext.why_not import why_not
 from tests.conftest import DATA, ROOT
 
 QUESTION = "When was Blendergast born?"
@@ -211,8 +213,9 @@ def test_passages_of_another_size_stand_in_the_line_of_the_text_they_hold(sample
 
 @pytest.mark.parametrize("sentences", [(1, 3), (3, 1), (2, 5), (1, 2, 3, 5)])
 def test_no_number_of_a_prompt_is_missing_in_the_list(sample, sentences):
+    kept = Variants()  # each cut is embedded once
     for question in ("What does fault code F-13 mean?", "Who is the dean?", "Wann wurde der Wald gepflanzt?"):
-        compared = compare(sample, question, settings_of(size_choices(sample.settings, sentences)))
+        compared = compare(sample, question, settings_of(size_choices(sample.settings, sentences)), kept=kept)
         for outcome in compared.outcomes:
             listed = {n for row in compared.rows for n in row.places[outcome.label].numbers}
             assert listed == set(range(1, len(outcome.prompt.evidence) + 1))
@@ -226,6 +229,17 @@ def test_a_question_without_a_match_moves_nothing(make_context):
 
 
 # ---- how it is made --------------------------------------------------------------------------------------------------
+
+
+def test_every_record_calls_the_place_of_a_passage_where(sample):
+    place = sample.search(QUESTION)[0].chunk.place
+    explained = sample.explain(QUESTION)
+    records = [
+        compare(sample, QUESTION, settings_of(bm25_choices(sample.settings))).to_plain()["moved"][0],
+        to_records(explained.rows)[0],
+        why_not(sample, QUESTION, explained.evidence[0].chunk.text).to_record(),
+    ]
+    assert [record["where"] for record in records] == [place] * 3
 
 
 def test_a_comparison_leaves_the_collection_as_it_was(make_context, encoder):
@@ -400,7 +414,7 @@ def test_compare_chunks_as_json_has_chunks_prompt_and_passages_of_each(notes, ca
             "A pair is k1 and b with a comma between, for example 1.2,0.5; not '1.2'.",
         ),
         (["compare-bm25", "--pairs", "1,2"], "b must lie between 0 and 1, not 2.0."),
-        (["compare-chunks", "--sizes", "0"], "A chunk needs at least 1 sentence, not 0."),
+        (["compare-chunks", "--sizes", "0"], "A passage needs at least 1 sentence, not 0."),
     ],
 )
 def test_a_value_that_cannot_work_is_told_before_anything_is_read(arguments, sentence, capsys):

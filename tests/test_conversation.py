@@ -70,13 +70,11 @@ def test_a_question_that_stands_alone_is_searched_as_it_is(question: str) -> Non
     assert search_question(question, talk) == question
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_without_a_talk_any_question_is_searched_as_it_is(question: str) -> None:
     assert search_question(question, []) == question
 
 
-@settings(deadline=None)
 @given(st.text(), st.lists(st.tuples(st.text(), st.text())))
 def test_any_talk_leaves_the_question_whole(question: str, said: list[tuple[str, str]]) -> None:
     assert search_question(question, [Turn(*pair) for pair in said]).strip().endswith(question.strip())
@@ -134,7 +132,7 @@ def test_the_history_is_a_part_of_the_prompt_with_its_tokens(make_context) -> No
     assert with_talk.history == (TALK[0],)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(60, 600), st.integers(0, 6))
 def test_whole_turns_leave_the_history_the_oldest_first(budget: int, count: int) -> None:
     from autocontext import AutoContext, Settings

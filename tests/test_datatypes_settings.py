@@ -15,8 +15,8 @@ from autocontext.settings import BM25Options, ChunkOptions, saved_settings_from_
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ChunkOptions(sentences=0), "A chunk needs at least 1 sentence, not 0."),
-        (lambda: ChunkOptions(max_tokens=15), "A chunk needs at least 16 tokens, not 15."),
+        (lambda: ChunkOptions(sentences=0), "A passage needs at least 1 sentence, not 0."),
+        (lambda: ChunkOptions(max_tokens=15), "A passage needs at least 16 tokens, not 15."),
         (lambda: BM25Options(k1=-0.1), "k1 must be 0 or more, not -0.1."),
         (lambda: BM25Options(k1=math.nan), "k1 must be 0 or more, not nan."),
         (lambda: BM25Options(b=1.01), "b must lie between 0 and 1, not 1.01."),

@@ -127,14 +127,14 @@ TEXT = st.text(max_size=60) | st.text("ab Ab1 .!?\n-不猫ไทhi\u093fß\u0301
 
 
 @given(one=TEXT, other=TEXT)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_two_texts_can_be_compared(one, other):
     assert repeats(one, other) in (True, False)
     assert repeats(one, one)
 
 
 @given(st.lists(st.sampled_from("salt melts in the oven at noon and cools by night under stones".split()), min_size=1))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_no_text_says_more_than_itself_in_another_dress(words):
     text = " ".join(words)
     assert repeats(text, text.upper() + "!")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
+from contextlib import closing
+from functools import lru_cache
 
 import numpy as np
 import pytest
 
-from autocontext import AutoContext, Settings, cosine_similarity, generate_embeddings
+from autocontext import AutoContext, Settings, cosine_similarity, encoders, generate_embeddings
 from autocontext.encoders import LocalEncoder, default_encoder, find_model, finding, shared_encoder
 from autocontext.errors import EncoderError
 from autocontext.settings import EncoderOptions
@@ -150,3 +153,64 @@ def test_a_model_that_says_nothing_sensible_of_itself_is_told_at_once_and_words_
     ac.add("a.txt", b"Salt melts at 801 degrees.")
     assert set(ac.search("salt")[0].hits) == {"bm25"}
     assert f"The embedding model in {tmp_path} cannot be loaded" in ac.warnings[0]
+
+
+# ---- others go on ----------------------------------------------------------------------------------------------------
+
+
+def test_while_a_model_is_downloaded_others_ask_with_theirs(monkeypatch):
+    begun, gate = threading.Event(), threading.Event()
+
+    def download(options):
+        if options.model != "far-away":
+            return find_model(options)
+        begun.set()
+        assert gate.wait(60)
+        raise EncoderError("The embedding model far-away could not be downloaded.")
+
+    monkeypatch.setattr(encoders, "find_model", download)
+    far_away = AutoContext(Settings(encoder=EncoderOptions(model="far-away")))
+    looking = threading.Thread(target=far_away.add, args=("a.txt", b"Salt melts."))
+    looking.start()
+    assert begun.wait(60)
+    found: list[object] = []
+
+    def ask():
+        ac = AutoContext()
+        ac.add("a.txt", b"Salt melts.")
+        found.extend(ac.search("When does salt melt?"))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    asking.join(60)
+    was_answered = bool(found)
+    gate.set()
+    for thread in (looking, asking):
+        thread.join(60)
+    assert was_answered
+    assert far_away.warnings == (
+        "The embedding model far-away could not be downloaded. Until then passages are found by their words only.",
+    )
+
+
+# ---- a model that breaks later ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("damage", ["", "{", '{"version": "1.0"}'])
+def test_a_tokenizer_that_breaks_later_locks_no_collection_out(tmp_path, monkeypatch, damage):
+    monkeypatch.setattr(encoders, "_encoder", lru_cache(LocalEncoder))
+    folder = tmp_path / "model"
+    shutil.copytree(find_model(EncoderOptions()), folder)
+    settings = Settings(encoder=EncoderOptions(folder=folder))
+    with closing(AutoContext(settings, store=tmp_path / "notes.db")) as ac:
+        ac.add("a.txt", b"Salt melts at 801 degrees.")
+        assert set(ac.search("When does salt melt?")[0].hits) == {"bm25", "dense"}
+    (folder / "tokenizer.json").write_text(damage)
+    monkeypatch.setattr(encoders, "_encoder", lru_cache(LocalEncoder))  # as another process begins
+
+    with closing(AutoContext(settings, store=tmp_path / "notes.db")) as ac:
+        assert set(ac.search("When does salt melt?")[0].hits) == {"bm25"}
+        assert ac.add("b.txt", b"Tea steeps.").status == "added"
+        (told,) = ac.warnings
+    assert f"The embedding model in {folder} cannot be loaded" in told
+    assert "Install it again, or give another folder. Until then passages are found by their words only." in told

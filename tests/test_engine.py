@@ -407,7 +407,7 @@ texts = st.sampled_from(
 steps = st.lists(st.tuples(st.sampled_from(["add", "remove"]), names, texts), max_size=12)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
 def test_after_any_changes_the_collection_equals_a_fresh_one(steps):
     ac = AutoContext(encoder=HashEncoder())

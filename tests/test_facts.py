@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from autocontext.facts import find_facts
@@ -110,7 +110,6 @@ def test_what_says_nothing_is_no_fact(text: str) -> None:
     assert [kind for _, kind in kinds(text.replace("[1]", "   "))] == (["word"] if "passage" in text else [])
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_facts_of_any_text_are_in_order_and_do_not_overlap_and_have_forms(text: str) -> None:
     facts = [fact for fact in find_facts(text) if fact.kind != "word"]
@@ -118,7 +117,6 @@ def test_facts_of_any_text_are_in_order_and_do_not_overlap_and_have_forms(text: 
     assert all(a.end <= b.start for a, b in pairwise(facts))
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="0123456789.,:-/' ±年月日時一十百千万aApPmM°C£%"))
 def test_odd_numbers_break_nothing(text: str) -> None:
     assert all(fact.forms for fact in find_facts(text))

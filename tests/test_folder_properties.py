@@ -176,6 +176,4 @@ class FolderMachine(RuleBasedStateMachine):
 
 
 TestFolder = FolderMachine.TestCase
-TestFolder.settings = settings(
-    max_examples=80, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-)
+TestFolder.settings = settings(max_examples=80, stateful_step_count=25, suppress_health_check=list(HealthCheck))

@@ -95,7 +95,7 @@ def test_equal_scores_count_in_full():
     trust=st.dictionaries(st.sampled_from(["bm25", "dense"]), st.floats(0, 1)),
     depth=st.integers(1, 20),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_contributions_add_up_to_the_score_and_every_hit_is_kept(method, made, weights, trust, depth):
     evidence = fused(made, method, weights=weights, trust=trust, depth=depth)
     for item in evidence:
@@ -111,7 +111,7 @@ def test_contributions_add_up_to_the_score_and_every_hit_is_kept(method, made, w
 
 @pytest.mark.parametrize("method", ["scores", "ranks"])
 @given(made=rankings(), weight=st.floats(0.1, 10), trust=st.floats(0, 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_order_of_the_retrievers_does_not_matter(method, made, weight, trust):
     more = {"weights": {"bm25": weight}, "trust": {"dense": trust}}
     turned = dict(reversed(made.items()))
@@ -119,7 +119,7 @@ def test_the_order_of_the_retrievers_does_not_matter(method, made, weight, trust
 
 
 @given(made=rankings(names=("dense", "bm25")))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_union_is_one_list_after_the_other_each_chunk_once(made):
     joined = dict.fromkeys(hit.chunk for ranking in made.values() for hit in ranking)
     assert [item.chunk.number for item in fused(made, "union")] == list(joined)
@@ -152,7 +152,7 @@ def test_a_chunk_that_was_not_returned_has_no_hit(method):
 
 @pytest.mark.parametrize("method", METHODS)
 @given(made=rankings(names=("bm25",)), depth=st.integers(1, 20), trust=st.floats(0, 1))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_single_retriever_keeps_its_own_order(method, made, depth, trust):
     made = {"bm25": sorted(made["bm25"], key=lambda hit: (-hit.score, hit.chunk))}
     made = {"bm25": hits("bm25", *((hit.chunk, hit.score) for hit in made["bm25"]))}

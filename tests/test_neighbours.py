@@ -97,7 +97,7 @@ def collections(draw):
 
 
 @given(collections(), st.randoms())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_neighbours_are_those_of_the_plain_rule(chunks, random):
     expected = plain_pairs(chunks)
     assert pairs(chunks) == expected

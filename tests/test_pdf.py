@@ -377,7 +377,7 @@ def test_a_page_tree_that_leads_back_to_itself_ends():
 
 def test_a_stream_that_inflates_without_end_costs_its_own_row_within_the_limits():
     started = time.monotonic()
-    assert failure(many_pages(bomb(2_000)), memory_megabytes=400) == (
+    assert failure(many_pages(bomb(800)), memory_megabytes=400) == (
         "reading it crashes or takes more than 400 MB of memory; save it again or split it"
     )
     assert time.monotonic() - started < 30
@@ -385,7 +385,7 @@ def test_a_stream_that_inflates_without_end_costs_its_own_row_within_the_limits(
 
 
 def test_a_bomb_costs_its_own_page_only():
-    data = many_pages(stream(SALT), bomb(2_000), stream(SALT.replace(b"Salt", b"Iron")))
+    data = many_pages(stream(SALT), bomb(800), stream(SALT.replace(b"Salt", b"Iron")))
     text, notes = read(data, memory_megabytes=400)
     assert text == "Salt melts at 801 degrees.\n\n\n\nIron melts at 801 degrees."
     assert notes == ("1 of 3 pages could not be read.",)
@@ -413,7 +413,7 @@ def test_limits_that_cannot_work_are_refused(limits, word):
         PdfOptions(**limits)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_whatever_happens_to_a_file_it_gives_text_or_a_sentence(data):
     whole = bytearray(data.draw(st.sampled_from(WHOLE)))

@@ -31,7 +31,7 @@ COUNTER = PieceCounter(in_full)
     ]
 )
 @example(texts=["e\u0301 \u0301a", "ΑΣ ΣΑΣ", "a\u00a0b\u3000c", "\u200bzero width", "😀 👩‍👩‍👧"])
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_counts_are_exact_for_the_product_s_model(texts):
     assert COUNTER(texts) == in_full(texts)
 

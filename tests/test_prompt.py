@@ -186,7 +186,7 @@ WORDS = st.text("ab .,\n'-123éя猫🎉", min_size=1, max_size=60).map(str.stri
     max_chunks=st.integers(1, 6),
     max_tokens=st.integers(60, 300),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_budget_holds_and_every_passage_is_in_or_left_out(template, question, texts, max_chunks, max_tokens):
     found = evidence(*texts)
     try:
@@ -231,7 +231,7 @@ RULE_LIKE = re.compile(r"^[^\S\n]*[-‐-―−﹘﹣－]{3,}[^\S\n]*$", re.M)
 
 @pytest.mark.parametrize("template", sorted(TEMPLATES))
 @given(question=HOSTILE_TEXT, name=HOSTILE_TEXT, texts=st.lists(HOSTILE_TEXT, max_size=4))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_document_name_or_question_can_forge_a_marker(template, question, name, texts):
     found = evidence(*[text.strip() or "x" for text in texts], name=name or "a.txt")
     prompt = prompt_of(question, found, template=template, count=len)
@@ -243,7 +243,7 @@ def test_no_document_name_or_question_can_forge_a_marker(template, question, nam
 
 
 @given(st.lists(st.sampled_from(CHAT_TOKENS) | st.sampled_from([*"<>|[]/｜", " ", "\n", "x"]), max_size=8).map("".join))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_chat_token_survives(text):
     assert not [token for token in CHAT_TOKENS if token in neutralise(text)]
 

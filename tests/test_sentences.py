@@ -101,7 +101,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.text(max_size=80) | st.lists(PIECES | st.text(max_size=3), max_size=40).map("".join))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_sentences_ascend_and_leave_out_nothing_but_blanks(text):
     position = 0
     for start, end in sentence_spans(text):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autocontext import Settings
+from autocontext import AutoContext, Settings
 from autocontext.errors import SettingsError
 from autocontext.settings import BM25Options, ChunkOptions, EncoderOptions, LimitOptions
 from autocontext.settings_change import Cost, cost_of_change
@@ -87,6 +87,29 @@ def test_a_large_collection_is_judged_by_a_part_of_it(make_context, monkeypatch)
     after = replace(ac.settings, chunking=ChunkOptions(sentences=1, sentence_tokens=0))
     cost = cost_of_change(ac.settings, after, ac)
     assert cost.told == "This cuts 6 documents again and embeds about 54 passages at most."
+
+
+def test_a_long_document_is_judged_by_its_beginning(make_context, monkeypatch):
+    ac = make_context({"long.txt": "Salt melts at 801 degrees. It tastes of the sea. " * 4_000})
+    after = replace(ac.settings, chunking=ChunkOptions(sentences=1, sentence_tokens=0))
+    lengths = []
+    cut = AutoContext.cut
+    monkeypatch.setattr("autocontext.settings_change._SAMPLE", 20_000)
+    monkeypatch.setattr(
+        AutoContext, "cut", lambda ac, document: lengths.append(len(document.text)) or cut(ac, document)
+    )
+    cost = cost_of_change(ac.settings, after, ac)
+    assert lengths == [20_000]
+    assert cost.is_estimate
+    assert abs(cost.passages - 8_000) < 80, "one percent"
+    assert cost.told == f"This cuts 1 document again and embeds about {cost.passages:,} passages at most."
+
+
+def test_a_long_document_that_stays_as_it_is_cut_costs_nothing(make_context, monkeypatch):
+    ac = make_context({"long.txt": "Salt melts at 801 degrees. It tastes of the sea. " * 4_000})
+    monkeypatch.setattr("autocontext.settings_change._SAMPLE", 20_000)
+    after = replace(ac.settings, chunking=replace(ac.settings.chunking, max_tokens=1_000))
+    assert cost_of_change(ac.settings, after, ac).passages == 0
 
 
 def test_a_model_that_is_not_there_is_told_and_nothing_is_fetched(sample, tmp_path):

@@ -77,7 +77,7 @@ def test_what_is_not_named_has_its_default():
         ("candidates = 1.5", "candidates cannot be 1.5; its default is 300."),
         ("num_results = true", "num_results cannot be True; its default is 5."),
         ("chunking = 3", "chunking is a table: write [chunking] and its settings below."),
-        ("[chunking]\noverlap = 3", "The overlap must be 0 or more and below the 3 sentences of a chunk, not 3."),
+        ("[chunking]\noverlap = 3", "The overlap must be 0 or more and below the 3 sentences of a passage, not 3."),
         ("template = 'nope'", "There is no template 'nope'; choose from default, seed, guarded."),
         ("num_results = 0", "num_results must be 1 or more, not 0."),
         (f"num_results = {2**53}", f"num_results cannot be {2**53}; its default is 5."),

@@ -43,7 +43,7 @@ WORDS = st.sampled_from(sorted({word for text in TEXTS.values() for word in text
 )
 @example(words=["ss"], language="hu", others=[])
 @example(words=["'s"], language="en", others=["vi"])
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_every_word_of_a_document_asked_verbatim_has_a_term_in_it(words, language, others):
     indexed = set(index_terms(" ".join(words), language))
     collection = [*others, language]
@@ -62,7 +62,7 @@ def test_a_whole_document_asked_verbatim_has_every_term_in_it(language):
 
 
 @given(words=st.lists(WORDS, max_size=12), languages=st.lists(st.sampled_from(LANGUAGES), max_size=5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_no_term_is_empty_and_no_group_comes_twice(words, languages):
     groups = question_terms(words, languages, " ".join(words))
     assert len(set(groups)) == len(groups)
@@ -72,7 +72,7 @@ def test_no_term_is_empty_and_no_group_comes_twice(words, languages):
 
 
 @given(words=st.lists(WORDS, max_size=8))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_order_of_the_languages_changes_no_set_of_terms(words):
     tokens = tokenize(" ".join(words))
     there, back = (question_terms(tokens, languages) for languages in (["en", "de", "tr"], ["tr", "de", "en"]))
@@ -184,7 +184,7 @@ def test_short_texts_of_a_script_and_code_are_told(text, language):
 
 
 @given(st.text(max_size=80))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_text_has_a_known_language_or_none_and_always_the_same(text):
     assert detect_language(text) == detect_language(text) in LANGUAGES
 

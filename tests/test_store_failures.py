@@ -8,10 +8,17 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from autocontext import AutoContext, Settings
 from autocontext.errors import StoreError
@@ -113,6 +120,131 @@ def test_two_processes_fill_one_file_and_both_are_in_it(tmp_path):
     assert is_whole(store)
     ac.search("number")
     assert encoder.texts_encoded == 1, "every vector is there"
+
+
+class HastyConnection(sqlite3.Connection):
+    """Fails as SQLite does, at once, while another process makes the log of the same new file."""
+
+    failures = 2
+
+    def execute(self, sql, *arguments):
+        if "journal_mode" in sql and self.failures:
+            self.failures -= 1
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY_RECOVERY
+            raise error
+        return super().execute(sql, *arguments)
+
+
+def test_a_new_file_is_opened_though_another_program_makes_it_just_now(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=HastyConnection))
+    with closing(SQLiteStore(tmp_path / "notes.db")) as store:
+        assert store.load() == []
+    monkeypatch.setattr(HastyConnection, "failures", 10**6)
+    with pytest.raises(StoreError, match="Another program is writing to it"):
+        SQLiteStore(tmp_path / "notes.db", busy_seconds=0.1)
+
+
+def test_a_refresh_reads_only_what_is_other(tmp_path):
+    ours, _ = opened(tmp_path / "notes.db")
+    ours.add_files([("a.txt", SALT), ("b.txt", b"Tea steeps.")])
+    before = ours.documents["a.txt"]
+    theirs, _ = opened(tmp_path / "notes.db")
+    theirs.add_files([("b.txt", b"Tea is hot."), ("c.txt", b"Cats sleep.")])
+    assert ours.refresh()
+    assert [(name, doc.text) for name, doc in ours.documents.items()] == [
+        ("a.txt", SALT.decode()),
+        ("b.txt", "Tea is hot."),
+        ("c.txt", "Cats sleep."),
+    ]
+    assert ours.documents["a.txt"] is before
+
+
+GREEK = "Το αλάτι λιώνει στους 801 βαθμούς.".encode("cp1253")
+CHANGES = {
+    "add": lambda ac: ac.add("a.txt", SALT),
+    "change": lambda ac: ac.add("a.txt", b"Salt is white. It is salty."),
+    "add another": lambda ac: ac.add("b.txt", GREEK, encoding="cp1253"),
+    "decode in another way": lambda ac: ac.add("b.txt", GREEK, encoding="cp1251"),
+    "remove": lambda ac: ac.remove_many([name for name in ("a.txt",) if name in ac.documents]),
+    "remove and add": lambda ac: (ac.remove_many(list(ac.documents)), ac.add("b.txt", GREEK, encoding="cp1253")),
+    "cut in another way": lambda ac: ac.change_settings(Settings()),
+    "cut as before": lambda ac: ac.change_settings(ONE),
+    "fail": lambda ac: ac.add("c.pdf", b"no pdf"),
+}
+
+
+@settings(max_examples=40)
+@given(st.lists(st.lists(st.sampled_from(sorted(CHANGES)), max_size=3), min_size=1, max_size=4))
+def test_after_a_refresh_a_collection_is_as_if_it_had_been_opened_now(rounds):
+    with tempfile.TemporaryDirectory() as place:
+        store = Path(place) / "notes.db"
+        with closing(opened(store)[0]) as ours, closing(opened(store)[0]) as theirs:
+            for names in rounds:
+                for name in names:
+                    CHANGES[name](theirs)
+                ours.refresh()
+                with closing(opened(store)[0]) as fresh:
+                    assert ours.chunks == fresh.chunks
+                    assert list(ours.documents.values()) == list(fresh.documents.values())
+                    assert (ours.unread, ours.settings.chunking) == (fresh.unread, theirs.settings.chunking)
+                    found = [[(item.chunk, {*item.hits}) for item in ac.search("salt")] for ac in (ours, fresh)]
+                    assert found[0] == found[1]
+
+
+class GatedEncoder(HashEncoder):
+    """Waits before it embeds any document."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached, self.gate = threading.Event(), threading.Event()
+
+    def encode(self, texts):
+        self.reached.set()
+        assert self.gate.wait(60)
+        return super().encode(texts)
+
+
+def test_a_question_does_not_wait_for_what_another_program_is_embedding(tmp_path):
+    ours, encoder = opened(tmp_path / "notes.db")
+    ours.add("a.txt", SALT)
+    theirs = AutoContext(ONE, slow := GatedEncoder(), tmp_path / "notes.db")
+    indexing = threading.Thread(target=theirs.add, args=("b.txt", b"Tea steeps for two minutes."))
+    indexing.start()
+    assert slow.reached.wait(60)
+    ours.search("salt")
+    embedded = encoder.texts_encoded
+
+    assert ours.refresh()
+    (found,) = ours.search("How long does tea steep?", 1)
+
+    assert found.chunk.document == "b.txt"
+    assert set(found.hits) == {"bm25"}
+    assert encoder.texts_encoded == embedded + 1, "the question alone"
+    assert ours.warnings[0].startswith("1 of 2 passages are found by their words only")
+    slow.gate.set()
+    indexing.join(60)
+    assert ours.refresh()
+    assert set(ours.search("How long does tea steep?", 1)[0].hits) == {"bm25", "dense"}
+    assert ours.warnings == ()
+    assert encoder.texts_encoded == embedded + 1, "their vectors are taken over"
+
+
+def test_while_one_search_embeds_documents_are_added_and_words_are_searched(tmp_path):
+    with closing(AutoContext(replace(ONE, retrievers=("bm25",)), store=tmp_path / "notes.db")) as words:
+        words.add("a.txt", SALT)
+    ac = AutoContext(store=tmp_path / "notes.db", settings=ONE, encoder=(slow := GatedEncoder()))
+    searching = threading.Thread(target=ac.search, args=("salt",))
+    searching.start()
+    assert slow.reached.wait(60)
+    reading = threading.Thread(target=ac.ranking, args=("bm25", "salt", 5))
+    reading.start()
+    reading.join(60)
+    was_free = not reading.is_alive()
+    slow.gate.set()
+    for thread in (searching, reading):
+        thread.join(60)
+    assert was_free
 
 
 def test_what_another_process_wrote_is_seen_before_the_next_change_and_on_refresh(tmp_path):
@@ -305,8 +437,8 @@ def test_going_back_to_an_earlier_way_of_cutting_leaves_a_vector_of_every_passag
     ac = AutoContext(one, HashEncoder(), tmp_path / "kept.db")
     files = [(f"{n}.txt", f"Sentence {n}.".encode()) for n in range(30)]
     ac.add_files([*files, ("long.txt", b"Salt melts. Tea steeps.")])
-    for settings in (two, one):
-        ac.change_settings(settings, progress=lambda _label, _done, _total: None)
+    for used in (two, one):
+        ac.change_settings(used, progress=lambda _label, _done, _total: None)
         ac.add_files([])  # vectors that no passage has are let go of
     ac.close()
     encoder = HashEncoder()

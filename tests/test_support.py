@@ -176,7 +176,7 @@ def test_a_language_that_the_encoder_cannot_read_is_judged_by_its_words_alone(ma
     more=st.sets(st.sampled_from(["salt", "melt", "gold", "iron"])),
     near=st.floats(-1, 1),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_passage_with_more_of_the_words_is_never_judged_worse(held, more, near):
     question = "salt melt gold iron"
 

@@ -107,19 +107,19 @@ def test_the_short_side_of_an_apostrophe_is_dropped(text, tokens):
 
 
 @given(ANY_TEXT)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_decomposed_text_gives_the_tokens_of_composed_text(text):
     assert tokenize(unicodedata.normalize("NFD", text)) == tokenize(unicodedata.normalize("NFC", text))
 
 
 @given(ANY_TEXT)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_folding_twice_is_folding_once(text):
     assert fold(fold(text)) == fold(text)
 
 
 @given(st.text("abzäöüßéñçøłжяёλω .,-'", max_size=40))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_case_and_accents_do_not_matter(text):
     bare = "".join(char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char))
     assert tokenize(text) == tokenize(text.upper()) == tokenize(bare)
@@ -128,13 +128,13 @@ def test_case_and_accents_do_not_matter(text):
 @given(ANY_TEXT)
 @example("\u00ad")
 @example("a - \u0301 b")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_token_is_empty(text):
     assert "" not in tokenize(text)
 
 
 @given(ANY_TEXT)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_word_spans_lie_in_the_text_and_ascend(text):
     spans = [(start, end) for start, end, _ in word_spans(text)]
     assert all(0 <= start < end <= len(text) for start, end in spans)
@@ -214,7 +214,7 @@ def test_vietnamese_questions_keep_their_syllables():
         st.sampled_from("the is man son was der die das que la et salt haus казак это из 食塩 什么".split()), max_size=9
     )
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_content_words_are_some_of_the_tokens_in_order_and_never_none_of_some(tokens):
     words = content_words(tokens)
     distinct = list(dict.fromkeys(tokens))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -44,7 +44,6 @@ def test_what_was_said_becomes_no_element(make_context) -> None:
     assert [line.rstrip() for line in text.strip().splitlines()] == said.splitlines()
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_an_escaped_line_shows_its_text(text: str) -> None:
     assert re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", escape(text)) == " ".join(text.split())

@@ -17,6 +17,7 @@ from autocontext.errors import AutoContextError, SettingsError
 from autocontext.model_server import list_models
 from autocontext.records import to_plain
 from autocontext.transcript import to_markdown
+from autocontext.wording import SUPPORT
 
 
 def add_to(commands: Any, parents: Parents) -> None:
@@ -73,8 +74,7 @@ def _judged(prompt: Prompt) -> Prompt:
         chunk = left.evidence.chunk
         tell(f"left out: {chunk.document}, {chunk.place}: {left.reason}")
     if prompt.support.level != "strong":
-        word = "probably not" if prompt.support.level == "none" else "perhaps not"
-        tell(f"The answer is {word} in these documents. {' '.join(prompt.support.reasons)}")
+        tell(f"{SUPPORT[prompt.support.level][1]} {' '.join(prompt.support.reasons)}")
     return prompt
 
 

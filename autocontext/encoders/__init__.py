@@ -25,21 +25,27 @@ __all__ = [
     "shared_encoder",
 ]
 _making = threading.Lock()
+_fetching: dict[EncoderOptions, threading.Lock] = {}
 
 
 def shared_encoder(options: EncoderOptions) -> LocalEncoder:
     """Return the encoder with these options, made on first use: all sessions of a process share one model.
 
+    While a model is downloaded, others can be had.
+
     Raises
     ------
     EncoderError
-        If the model cannot be had.
+        If the model cannot be had, or its tokenizer cannot be read.
     """
-    with _making:
-        if options.allow_download:
+    if options.allow_download:
+        with _fetching.setdefault(options, threading.Lock()):
             find_model(options)  # it is on this machine from here on, whoever may download
-            options = replace(options, allow_download=False)
-        return _encoder(options)
+        options = replace(options, allow_download=False)
+    with _making:
+        encoder = _encoder(options)
+        encoder.count_tokens([""])  # a tokenizer that was damaged is told now, where there is still a way without it
+        return encoder
 
 
 _encoder = lru_cache(maxsize=4)(LocalEncoder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import wraps
@@ -45,6 +46,8 @@ create table vectors (
     unique (model, text_hash)
 );
 """
+_PAUSE = 0.02  # seconds between two attempts
+_State = tuple[int, str, int, int]
 _BATCH = 500  # well below SQLite's limit of bound values
 _IN_DOCUMENT_ROW = frozenset({"name", "content_hash", "text"})
 _IN_CHUNK_ROW = frozenset({"number", "document", "text", "start", "end"})
@@ -98,12 +101,13 @@ class SQLiteStore:
     def __init__(self, path: str | Path, *, busy_seconds: float = BUSY_SECONDS) -> None:
         self.path = str(path)
         self._one_at_a_time = threading.RLock()
+        self._states: dict[str, _State] = {}  # of each document, as it was last loaded or saved here
         connection: sqlite3.Connection | None = None
         try:
             connection = self._connection = sqlite3.connect(
                 self.path, check_same_thread=False, timeout=busy_seconds, isolation_level="IMMEDIATE"
             )
-            self._prepare()
+            self._prepare(time.monotonic() + busy_seconds)
             self._seen_version = self._data_version()
         except (sqlite3.Error, StoreError) as error:
             if connection is not None:
@@ -112,7 +116,7 @@ class SQLiteStore:
                 raise
             raise StoreError(sentence_of(error, self.path)) from error
 
-    def _prepare(self) -> None:
+    def _prepare(self, deadline: float) -> None:
         run = self._connection.execute
         run("pragma trusted_schema = off")
         tables = {name for (name,) in run("select name from sqlite_master where type = 'table'")}
@@ -120,7 +124,7 @@ class SQLiteStore:
             self._check_kind(tables)
         run("pragma foreign_keys = on")
         run("pragma secure_delete = on")
-        run("pragma journal_mode = wal")
+        self._keep_log(deadline)
         run("pragma synchronous = normal")
         if not tables:
             with self._connection:
@@ -130,6 +134,18 @@ class SQLiteStore:
                         run(statement)
                     run(f"pragma application_id = {APPLICATION_ID}")
                     run(f"pragma user_version = {SCHEMA_VERSION}")
+
+    def _keep_log(self, deadline: float) -> None:
+        """Switch to the write-ahead log; SQLite itself does not wait for another one who opens the new file as well."""
+        while True:
+            try:
+                self._connection.execute("pragma journal_mode = wal")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(_PAUSE)
+            else:
+                return
 
     def _check_kind(self, tables: set[str]) -> None:
         (application,) = self._connection.execute("pragma application_id").fetchone()
@@ -157,26 +173,50 @@ class SQLiteStore:
     @_told
     def load(self) -> list[Kept]:
         """Return all documents with their chunks, in the order they were first added; chunk numbers are 0."""
+        self._states = {}
+        return self._load_changes()[1]
+
+    @_told
+    def load_changes(self) -> tuple[list[str], list[Kept]]:
+        """Return the names of all documents in order, and those that are not as they were last loaded or saved here."""
+        return self._load_changes()
+
+    def _load_changes(self) -> tuple[list[str], list[Kept]]:
         with self._connection:
-            self._connection.execute("begin")  # both tables of one moment
+            self._connection.execute("begin")  # all tables of one moment
             self._seen_version = self._data_version()
-            places: dict[int, list[tuple[Any, ...]]] = {}
-            for id_, *place in self._connection.execute(
-                "select document, start, end, text_hash, extra from chunks order by document, ordinal"
-            ):
-                places.setdefault(id_, []).append(tuple(place))
-            return [
-                self._kept(
-                    Document(name, text, content_hash, **_fields(Document, extra)),
-                    places.get(id_, []),
-                    language or "",
-                    counts or b"",
-                )
-                for id_, name, content_hash, text, extra, language, counts in self._connection.execute(
-                    "select id, name, content_hash, text, extra, language, counts from documents "
-                    "left join words on words.document = documents.id order by id"
-                )
-            ]
+            rows = self._connection.execute(
+                "select name, id, content_hash, length(text), extra from documents order by id"
+            )
+            states = {name: _state(*columns) for name, *columns in rows}
+            changed = [state[0] for name, state in states.items() if self._states.get(name) != state]
+            batches = (changed[first : first + _BATCH] for first in range(0, len(changed), _BATCH))
+            kept = [one for batch in batches for one in self._read(batch)]
+        self._states = states
+        return list(states), kept
+
+    def _read(self, ids: Sequence[int]) -> list[Kept]:
+        marks = ",".join("?" * len(ids))
+        places: dict[int, list[tuple[Any, ...]]] = {}
+        for id_, *place in self._connection.execute(
+            f"select document, start, end, text_hash, extra from chunks where document in ({marks}) "
+            "order by document, ordinal",
+            ids,
+        ):
+            places.setdefault(id_, []).append(tuple(place))
+        return [
+            self._kept(
+                Document(name, text, content_hash, **_fields(Document, extra)),
+                places.get(id_, []),
+                language or "",
+                counts or b"",
+            )
+            for id_, name, content_hash, text, extra, language, counts in self._connection.execute(
+                "select id, name, content_hash, text, extra, language, counts from documents "
+                f"left join words on words.document = documents.id where id in ({marks}) order by id",
+                ids,
+            )
+        ]
 
     @staticmethod
     def _kept(document: Document, places: Sequence[tuple[Any, ...]], language: str, words: bytes) -> Kept:
@@ -193,6 +233,7 @@ class SQLiteStore:
         Where one was replaced, the value ``"stale"`` is kept until the next `prune`.
         """
         self._require_file()
+        states: dict[str, _State] = {}
         with self._connection:
             for kept in items:
                 document = kept.document
@@ -203,6 +244,7 @@ class SQLiteStore:
                     "extra = excluded.extra, original = excluded.original returning id",
                     (document.name, document.content_hash, document.text, extra, kept.original),
                 ).fetchone()
+                states[document.name] = _state(id_, document.content_hash, len(document.text), extra)
                 if self._connection.execute("delete from chunks where document = ?", (id_,)).rowcount:
                     self._connection.execute("insert or replace into meta values ('stale', '1')")
                 self._connection.executemany(
@@ -217,14 +259,18 @@ class SQLiteStore:
                     self._connection.execute("insert into words values (?, ?, ?)", (id_, kept.language, kept.words))
             if rows:
                 self._insert_vectors(model, rows, "ignore")
+        self._states |= states
 
     @_told
     def remove(self, names: Iterable[str]) -> None:
         """Forget these documents, their chunks and vectors; unknown names are ignored."""
         self._require_file()
+        gone = list(names)
         with self._connection:
-            self._connection.executemany("delete from documents where name = ?", ((name,) for name in names))
+            self._connection.executemany("delete from documents where name = ?", ((name,) for name in gone))
             self._prune()
+        for name in gone:
+            self._states.pop(name, None)
         self._empty_log()
 
     @_told
@@ -348,6 +394,11 @@ class SQLiteStore:
         """Close the file; waits for what is being written."""
         with self._one_at_a_time:
             self._connection.close()
+
+
+def _state(id_: int, content_hash: str, length: int, extra: str) -> _State:
+    """Return what changes whenever a document is read in another way or anew; its chunks follow from it."""
+    return id_, content_hash, length, hash(extra)
 
 
 def _fields(kind: type, extra: str) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from autocontext.ui.passages import RETRIEVERS, show_cards
 from autocontext.ui.safe import plain
 from autocontext.ui.state import UiState
 from autocontext.ui.undo import show_undo
-from autocontext.wording import counted
+from autocontext.wording import SUPPORT, counted
 
 KINDS = {
     "bm25": ("Word search", "How the word search (BM25) scores: k1 and b."),
@@ -40,11 +40,7 @@ KINDS = {
     "retrievers": ("Retrievers", "Each retriever alone, and all of them together."),
     "model": ("Embedding model", "Another model that turns passages and question into vectors."),
 }
-_SUPPORT = {
-    "strong": (":green-badge[answer likely there]", "The documents seem to hold the answer."),
-    "weak": (":orange-badge[answer perhaps there]", "The answer may not be in your documents."),
-    "none": (":red-badge[answer hardly there]", "The answer is probably not in your documents."),
-}
+_COLOURS = {"strong": "green", "weak": "orange", "none": "red"}
 _MOVES = {"same": "=", "up": "↑ {}", "down": "↓ {}", "new": "new", "gone": "gone", "out": ""}
 _TOLD = {
     "same": "the same place in the prompt",
@@ -280,8 +276,8 @@ def _show_outcome(state: UiState, compared: Comparison, choice: Choice, outcome:
     if prompt is None:
         st.warning(plain(outcome.problem), icon=":material/warning:")
         return
-    level, told = _SUPPORT[prompt.support.level]
-    st.markdown(level, help=told)
+    said, told = SUPPORT[prompt.support.level]
+    st.markdown(f":{_COLOURS[prompt.support.level]}-badge[answer {said}]", help=told)
     lines = [
         f"{counted(outcome.n_chunks, 'passage')} in all, {len(prompt.evidence)} in the prompt",
         f"about {prompt.tokens:,} of {prompt.max_tokens:,} tokens",
@@ -295,8 +291,7 @@ def _show_outcome(state: UiState, compared: Comparison, choice: Choice, outcome:
     in_use = choice.settings == state.engine.settings
     label, icon = ("In use", ":material/check:") if in_use else ("Use these settings", ":material/tune:")
     if st.button(label, key=f"use_{number}", icon=icon, disabled=in_use or state.indexing, width="stretch"):
-        state.use_settings(choice.settings)
-        state.notice = f"In use now: {choice.label}."
+        state.use_settings(choice.settings, f"In use now: {choice.label}.")
         st.rerun()
     with st.expander("Prompt"):
         st.code(prompt.text, language=None, wrap_lines=True, height=320)

@@ -7,6 +7,7 @@ import streamlit as st
 from autocontext.datatypes import FileReport
 from autocontext.folders import folder_path
 from autocontext.loaders import KINDS
+from autocontext.loaders.base import MAX_TEXT
 from autocontext.ui.encoding import show_encoding
 from autocontext.ui.local import why_not_local
 from autocontext.ui.safe import plain, text_html
@@ -103,7 +104,13 @@ def show_uploaders(state: UiState) -> None:
             *st.file_uploader("Single files", accept_multiple_files=True, key=f"files_{key}", disabled=state.indexing),
         ]
     largest = state.engine.settings.limits.file_megabytes
-    st.caption(plain(f"Kinds that are read: {KINDS}; up to {largest:g} MB each. Nothing leaves this machine."))
+    taken = st.get_option("server.maxUploadSize")
+    st.caption(
+        plain(
+            f"Kinds that are read: {KINDS}. The fields take up to {taken:,} MB a file, but one over {largest:g} MB, or "
+            f"with more than {MAX_TEXT:,} characters, is only listed, with the reason. Nothing leaves this machine."
+        )
+    )
     if found and not state.indexing:
         state.index([(file.name, file.getvalue()) for file in found])
         forget_uploads(found)
@@ -116,7 +123,7 @@ def show_files(state: UiState) -> None:
     rows = sorted(state.files.values(), key=lambda row: (row.status not in ("failed", "skipped"), row.name))
     wanted = ""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        counts = f"{counted(len(state.engine.documents), 'document')} · {counted(len(state.engine.chunks), 'chunk')}"
+        counts = f"{counted(len(state.engine.documents), 'document')} · {counted(len(state.engine.chunks), 'passage')}"
         st.subheader(counts, anchor=False)
         st.space("stretch")
         if len(rows) > PAGE_SIZE:
@@ -148,7 +155,7 @@ def _show_file(state: UiState, row: FileReport) -> None:
                 st.html(text_html(row.reason, "where"))
         show_encoding(state, row.name)
         st.badge(row.status, color=color, icon=icon)  # type: ignore[arg-type]
-        st.caption(counted(row.n_chunks, "chunk") if row.n_chunks else "not indexed", width="content")
+        st.caption(counted(row.n_chunks, "passage") if row.n_chunks else "not indexed", width="content")
         st.button(
             "Remove",
             key=f"remove_{row.name}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import streamlit as st
 
@@ -127,8 +127,7 @@ def _show_measuring(state: UiState) -> None:
     if begun:
         tried = {name: one for kind in evaluating.kinds for name, one in kinds.get(kind, {}).items()}
         taken = {PRESENT, *tried, *(f"{name} alone" for name in engine.retrievers)}
-        named = {name if name not in taken else f"{name} (saved)": one for name, one in saved.items()}
-        state.measure({**tried, **named})
+        state.measure({**tried, **_other_names(saved, taken)})
         st.rerun()
     if not with_answer:
         st.caption("Mark the answer of a question first: under *Questions*, or with *This answers it* on the Ask page.")
@@ -146,6 +145,18 @@ def _show_measuring(state: UiState) -> None:
         st.error(plain(job.error), icon=":material/error:")
     elif job.result is not None:
         _show_result(state, job, job.result)
+
+
+def _other_names(saved: Mapping[str, Settings], taken: Collection[str]) -> dict[str, Settings]:
+    """Return saved settings by their names, but where one is taken already by another that no other has."""
+    named: dict[str, Settings] = {}
+    for name, settings in saved.items():
+        own, number = name, 1
+        while own in taken or own in named or (own != name and own in saved):
+            own = f"{name} (saved)" if number == 1 else f"{name} (saved {number})"
+            number += 1
+        named[own] = settings
+    return named
 
 
 def _show_choice(state: UiState, kinds: dict[str, dict[str, Settings]]) -> None:
@@ -277,8 +288,7 @@ def _show_best(state: UiState, measured: Evaluation) -> None:
                 icon=":material/check:",
                 disabled=state.indexing or settings == state.engine.settings,
             ):
-                state.use_settings(settings)
-                state.notice = "These settings are in use now. Undo takes them back."
+                state.use_settings(settings, "These settings are in use now. Undo takes them back.")
                 st.rerun()
 
 

@@ -52,6 +52,7 @@ _STYLE = """<style>
 .answer mark.missing { background: rgba(255, 75, 75, 0.22); color: inherit; border-radius: 3px; padding: 0 2px;
   text-decoration: underline wavy rgba(255, 75, 75, 0.8) 1px; text-underline-offset: 3px; }
 .answer .note { font-size: 0.8em; opacity: 0.8; }
+[data-testid="stDataFrame"] [data-testid="stElementToolbar"] button[aria-label="Download as CSV"] { display: none; }
 .block-container { padding-top: 4.25rem; max-width: 84rem; }
 </style>"""
 
@@ -76,6 +77,7 @@ def page(title: str) -> Iterator[UiState]:
         state.notice = ""
     state.drawn_empty = not state.engine.documents
     _progress()
+    _show_failure(state)
     try:
         for warning in state.engine.warnings:
             st.warning(plain(warning), icon=":material/warning:")
@@ -83,6 +85,15 @@ def page(title: str) -> Iterator[UiState]:
     except AutoContextError as error:
         st.error(plain(str(error)), icon=":material/error:")
     _warm_up(with_litellm=state.prompt is not None)
+
+
+def _show_failure(state: UiState) -> None:
+    if state.failure:
+        with st.container(horizontal=True, vertical_alignment="center", key="failure"):
+            st.error(plain(state.failure), icon=":material/error:")
+            if st.button("Dismiss", key="dismiss_failure", type="tertiary"):
+                state.failure = ""
+                st.rerun()
 
 
 def _show_collection(state: UiState) -> None:
@@ -127,7 +138,7 @@ def _describe(job: IndexJob, ready: int) -> str:
         parts.append(f"page {job.pages[0]:,} of {job.pages[1]:,} of a PDF")
     if chunks:
         loading = " (loading the embedding model)" if not embedded else ""
-        parts.append(f"embedded {embedded:,} of {chunks:,} chunks so far{loading}")
+        parts.append(f"embedded {embedded:,} of {chunks:,} passages so far{loading}")
     if files and ready:
         parts.append(f"{ready:,} can be asked already")
     return ", ".join(parts)

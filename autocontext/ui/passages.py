@@ -14,15 +14,12 @@ from autocontext.ui.marks import show_answer_mark
 from autocontext.ui.page_view import show_page_button
 from autocontext.ui.safe import marked_html, plain, text_html
 from autocontext.ui.state import UiState, current_state, kept
+from autocontext.wording import SUPPORT
 
 RETRIEVERS = {
     "bm25": ("BM25", "violet", ":material/notes:"),
     "dense": ("Dense", "blue", ":material/hub:"),
     "tfidf": ("TF-IDF", "green", ":material/tag:"),
-}
-_SUPPORT = {
-    "weak": "The answer may not be in your documents.",
-    "none": "The answer is probably not in your documents.",
 }
 _HOW_FOUND = (
     "BM25 finds passages by the question's words, rare words first; its score has no upper end. Dense finds them by "
@@ -38,7 +35,7 @@ def anchor(prefix: str, number: int) -> str:
 def show_support(prompt: Prompt) -> None:
     """Tell the verdict, if it is not a good one, with the figures that it rests on."""
     if prompt.support.level != "strong":
-        text = f"**{_SUPPORT[prompt.support.level]}** {plain(' '.join(prompt.support.reasons))}"
+        text = f"**{SUPPORT[prompt.support.level][1]}** {plain(' '.join(prompt.support.reasons))}"
         st.warning(text, icon=":material/help:")
 
 

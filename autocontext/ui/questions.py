@@ -22,9 +22,10 @@ from autocontext.ui import models
 from autocontext.ui.evaluating import SuggestJob
 from autocontext.ui.passages import show_cards
 from autocontext.ui.safe import plain, text_html
-from autocontext.ui.state import UiState
+from autocontext.ui.state import SAMPLE, UiState
 from autocontext.wording import counted
 
+SAMPLE_QUESTIONS = SAMPLE / "questions.jsonl"
 PAGE_SIZE = 10
 _MOST_SUGGESTIONS = 20
 _QUOTE_SHOWN = 160
@@ -178,6 +179,7 @@ def _show_list(state: UiState) -> None:
         )
     for sentence in evaluating.said:
         st.text(sentence)
+    _offer_sample(state)
     if not rows:
         st.caption(
             "None yet. Ask one above and mark what answers it, or use *This answers it* on the Ask page while you "
@@ -256,6 +258,22 @@ def _show_import(state: UiState) -> None:
         evaluating.uploads += 1  # a new, empty field
         evaluating.said = _take_in(state, file.name, file.getvalue())
         st.rerun()
+
+
+def _offer_sample(state: UiState) -> None:
+    """Offer the questions that come with the sample documents, where these are in and the questions are not."""
+    data = SAMPLE_QUESTIONS.read_bytes()
+    offered = [
+        line for line in read_questions(data)[0] if line.document is None or line.document in state.engine.documents
+    ]
+    is_sample = any(line.document is not None for line in offered)
+    if is_sample and not {line.question for line in state.engine.questions} >= {line.question for line in offered}:
+        count = len({line.id for line in offered})
+        if st.button(
+            f"Take the sample's {counted(count, 'question')}", key="take_sample", icon=":material/auto_stories:"
+        ):
+            state.evaluating.said = _take_in(state, SAMPLE_QUESTIONS.name, write_questions(offered).encode())
+            st.rerun()
 
 
 def _take_in(state: UiState, name: str, data: bytes) -> list[str]:

@@ -124,10 +124,8 @@ def show_bar(state: UiState) -> None:
 
 
 def _save(state: UiState, settings: Settings) -> None:
-    state.use_settings(settings)
-    state.draft.clear()
     where = f"with the collection {state.collection_name}" if state.collection else "for this session"
-    state.notice = f"Saved {where}."
+    state.use_settings(settings, f"Saved {where}.")  # the draft lets go of what is saved; if that fails, it stays
     st.rerun()
 
 

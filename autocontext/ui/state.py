@@ -60,6 +60,8 @@ class UiState:
         The last outcome of each file, by name; also of files that are not in the collection.
     notice
         A sentence to show once, on the next run.
+    failure
+        Why the last work in the background failed; shown until other work begins, or the user has seen it.
     explanation
         The prompt for the question with all that it came about by; None if there is none.
     problem
@@ -90,6 +92,7 @@ class UiState:
     files: dict[str, FileReport] = field(default_factory=dict)
     index_job: IndexJob | None = None
     notice: str = ""
+    failure: str = ""
     uploads: int = 0
     question: str = ""
     examples_taken: int = 0
@@ -120,6 +123,8 @@ class UiState:
     evaluating: Evaluating = field(default_factory=Evaluating)
     _size: tuple[ModelOptions, ContextSize | None] | None = None
     watching: bool = False
+    _settings_before: Settings | None = None
+    _said_at_end: str = ""
     drawn_empty: bool = True
     _left_alone: int = 0
     _signatures: dict[str, Signature] = field(default_factory=dict)
@@ -161,31 +166,42 @@ class UiState:
             self.close_collection()
             self.notice = str(error)
             return
+        if is_other:
+            self._searched = None  # a vector that has come changes what is found, though the passages are the same
         is_other = is_other or {n for n, row in self.files.items() if row.n_chunks} != set(self.engine.documents)
         if is_other and not self.indexing:
             self.files = _rows_of(self.engine)
             self.comparing.forget()
 
-    def use_settings(self, settings: Settings) -> None:
+    def use_settings(self, settings: Settings, done: str) -> None:
         """Go on with other settings, in the background as far as documents are cut or embedded again.
 
-        Raises
-        ------
-        SettingsError
-            If they name what there is not.
+        Parameters
+        ----------
+        done
+            What is said when that is so.
         """
         before = self.engine.settings
         if settings == before or self.indexing:
             return
-        self.settings_before = before
-        self.num_results, self.max_tokens = settings.num_results, settings.max_tokens
+        self._settings_before, self._said_at_end, self.failure = before, done, ""
         self.index_job = library().start(self.engine, IndexJob(self.engine, settings))
         self.index_job.wait(_SETTLE_SECONDS)
 
     def undo_settings(self) -> None:
         """Go back to the settings before the last change."""
         if self.settings_before is not None and not self.indexing:
-            self.use_settings(self.settings_before)
+            self.use_settings(self.settings_before, "The settings are as they were before.")
+
+    def _collect_settings(self, job: IndexJob) -> None:
+        """Take over the limits of settings that are in use now, and say so where all that they ask for is done."""
+        if self._said_at_end:
+            settings = self.engine.settings
+            if settings != self._settings_before:
+                self.settings_before = self._settings_before
+                self.num_results, self.max_tokens = settings.num_results, settings.max_tokens
+            self.notice = "" if job.error else self._said_at_end
+            self._said_at_end = ""
 
     def keep_settings(self) -> None:
         """Keep the limits of the prompt with the documents, and so with an open collection."""
@@ -206,7 +222,7 @@ class UiState:
         self.ask("")
         self.talk.clear()
         self.engine, self.files, self.index_job = engine, _rows_of(engine), None
-        self.problem, self.expected = "", ""
+        self.problem, self.expected, self.failure, self._said_at_end = "", "", "", ""
         self._forget_search()
         self.watching, self._signatures = False, {}
         self.comparing.forget()
@@ -255,6 +271,7 @@ class UiState:
     def _start(
         self, files: Sequence[tuple[str, bytes | Path]] | Path, encodings: Mapping[str, str] | None = None
     ) -> None:
+        self.failure = ""
         is_abandoned = (lambda: False) if self.collection else _is_abandoned()  # a kept collection is for later too
         self.index_job = library().start(self.engine, IndexJob(self.engine, files, is_abandoned, encodings))
 
@@ -280,12 +297,12 @@ class UiState:
         present = {*self.engine.documents, *(row.name for row in self.engine.unread)}
         self.files = {name: row for name, row in self.files.items() if name in present}
         hidden = f"{self._left_alone:,} hidden files left alone." if self._left_alone else ""
-        ending = str(report.error or "")
-        said = [f"Done: {report.summary}." if report or job.error is None else "", hidden, *report.notes, ending]
+        said = [f"Done: {report.summary}." if report or job.error is None else "", hidden, *report.notes]
         self._left_alone = 0
         if report or report.notes or hidden:  # not where a collection was only opened
             self.notice = " ".join(sentence for sentence in said if sentence)
-        self.notice = job.error or self.notice
+        self._collect_settings(job)
+        self.failure = job.error or str(report.error or "")
         return True
 
     def add_sample(self) -> None:

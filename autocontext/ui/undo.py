@@ -19,5 +19,4 @@ def show_undo(state: UiState) -> None:
         st.caption(plain(f"Changed: {', '.join(EXPLAINED[path].label for path in changed)}."), width="content")
         if st.button("Undo", key="undo_settings", icon=":material/undo:", type="tertiary"):
             state.undo_settings()
-            state.notice = "The settings are as they were before."
             st.rerun()

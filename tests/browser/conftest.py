@@ -48,6 +48,7 @@ class Server:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
+        self.pages: list[Page] = []
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the server
         keys = ("_API_KEY", "_API_BASE", "_BASE_URL")
         environment = {name: value for name, value in os.environ.items() if not name.endswith(keys)}
@@ -77,7 +78,9 @@ class Server:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End the process that was started."""
+        """Close the pages that show it, since a browser complains of a server that goes, and end the process."""
+        for page in self.pages:
+            page.close()
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
             try:
@@ -112,6 +115,15 @@ def server(browser: Browser) -> Iterator[Server]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def keeping(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Return an app with a place for collections, that the tests of a module share: each needs names of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AUTOCONTEXT_DATA", str(tmp_path_factory.mktemp("kept")))
+        with Server() as running:
+            yield running
+
+
 @pytest.fixture
 def llm() -> Iterator[FakeLLM]:
     with FakeLLM() as running:
@@ -136,6 +148,8 @@ def open_page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Call
         context.on("console", lambda message: complaints.append(message.text) if is_error(message) else None)
         page = context.new_page()
         page.on("websocket", lambda socket: None if is_local(socket.url) else complaints.append(f"asked {socket.url}"))
+        if at is not None:
+            at.pages.append(page)
         page.goto(url + path)
         settle(page)
         return page
@@ -182,11 +196,20 @@ def button(page: Page, name: str) -> Locator:
 
 def go(page: Page, label: str) -> None:
     """Click a page's name in the menu."""
-    page.mouse.move(0, 600)  # a message under the pointer stays, and on a phone it lies over the menu
-    expect(page.get_by_test_id("stToast")).to_have_count(0)
+    close_messages(page)
     page.locator(".st-key-menu").get_by_role("link", name=label).click()
     expect(page).to_have_title(f"{label} · AutoContext")
     settle(page)
+
+
+def close_messages(page: Page) -> None:
+    """Click the messages away, as they would go by themselves after some seconds: on a phone they lie over the menu."""
+    page.wait_for_function(
+        "() => { const messages = [...document.querySelectorAll('[data-testid=stToast]')];"
+        "messages.forEach(one => one.querySelector('[aria-label=Close]')"
+        "?.dispatchEvent(new MouseEvent('click', {bubbles: true}))); return !messages.length; }",
+        polling=100,
+    )
 
 
 def add_sample(page: Page) -> None:

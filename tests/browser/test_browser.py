@@ -204,8 +204,8 @@ def test_a_click_elsewhere_does_not_break_indexing(open_page) -> None:
     expect(page.get_by_label("Question", exact=True)).to_be_visible()
     ask(page, "What does note 19 of file 11 tell of?")
     go(page, "Documents")
-    expect(page.get_by_role("heading", name="12 documents · 48 chunks")).to_be_visible()
-    assert all("4 chunks" in told for told in rows(page).values())
+    expect(page.get_by_role("heading", name="12 documents · 48 passages")).to_be_visible()
+    assert all("4 passages" in told for told in rows(page).values())
 
 
 def test_documents_can_be_the_first_page_of_a_fresh_server(open_page) -> None:
@@ -525,8 +525,6 @@ def test_a_follow_up_question_in_the_chat(open_page, llm: FakeLLM, size) -> None
     upload(page, "files", [text_file(name, text) for name, text in texts.items()])
     expect(page.get_by_role("heading", name="2 documents")).to_be_visible()
     settle(page)
-    page.mouse.move(0, 300)  # a message under the mouse stays, and on a phone it lies over the menu
-    expect(page.get_by_test_id("stToast")).to_have_count(0)
     go(page, "Chat")
     choose_model(page, "openai/ok", llm.openai_base)
     llm.answer = "It is Pauli Blendergast [1]."

@@ -76,6 +76,10 @@ def test_a_row_is_chosen_and_its_passage_shown_and_the_files_hold_the_rows(open_
         expect(chosen).to_contain_text(f"{number} · {rows[number - 1]['document']}")
         expect(chosen).to_contain_text(rows[number - 1]["text"])
 
+    page.get_by_test_id("stDataFrame").hover()
+    expect(page.get_by_test_id("stDataFrame").get_by_test_id("stElementToolbar")).to_be_visible()
+    expect(page.get_by_role("button", name="Download as CSV", include_hidden=True)).to_have_count(1)
+    expect(page.get_by_role("button", name="Download as CSV")).to_have_count(0)  # it would not be safe from formulas
     table = list(csv.DictReader(saved(page, "CSV").splitlines()))
     assert [row["bm25 score"] for row in table] == [str(row["bm25 score"]) for row in rows]
     (formula,) = (row["text"] for row in table if "HYPERLINK" in row["text"])

@@ -100,7 +100,7 @@ def test_empty_cut_off_and_damaged_files_cost_a_sentence_at_most(suffix):
     assert outcome(f"a{suffix}", b"").startswith(("the file is empty", "it holds no text"))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(suffix=st.sampled_from([s for s in sorted(loaders.suffixes()) if s != ".pdf"]), data=st.binary(max_size=400))
 def test_no_bytes_break_a_loader(suffix, data):
     outcome(f"a{suffix}", data)
@@ -109,7 +109,7 @@ def test_no_bytes_break_a_loader(suffix, data):
 READABLE = ("it holds no text", "the file is empty", "it is damaged or not a mail")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     suffix=st.sampled_from(
         [".md", ".rst", ".org", ".tex", ".json", ".yaml", ".csv", ".html", ".xml", ".eml", ".srt", ".py"]

@@ -135,7 +135,7 @@ def test_a_reload_in_the_middle_of_indexing_sees_it_go_on(library: Library, kept
     run(after.switch_page(DOCUMENTS))
 
     assert state_of(after).indexing
-    assert after.get("progress")[0].text.startswith("Read 1 of 1 files, embedded 0 of 1 chunks so far")
+    assert after.get("progress")[0].text.startswith("Read 1 of 1 files, embedded 0 of 1 passages so far")
     encoder.gate.set()
     assert rows(settle(after)) == {"c.txt": ("added", "")}
 

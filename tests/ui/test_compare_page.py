@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from autocontext import AutoContext, Settings
 from autocontext.collections import Collections
+from autocontext.errors import StoreError
 from autocontext.settings import ChunkOptions
 from autocontext.settings_explained import EXPLAINED, setting_of
 from autocontext.settings_file import settings_from_toml, settings_to_toml
@@ -21,6 +22,7 @@ from autocontext.ui.library import Library, library
 from autocontext.ui.settings_page import GROUPS
 from autocontext.ui.state import UiState
 from tests.conftest import ROOT, HashEncoder
+from tests.ui.test_jobs import GatedEncoder
 
 PATIENCE = 60.0  # seconds; only a failing test waits so long
 COMPARE, SETTINGS = "pages/compare.py", "pages/settings.py"
@@ -308,7 +310,7 @@ def test_a_weight_is_typed_by_retriever(session) -> None:
 @pytest.mark.parametrize(
     ("changes", "where", "told"),
     [
-        ({"chunking.overlap": 3}, "chunking.overlap", "below the 3 sentences of a chunk, not 3."),
+        ({"chunking.overlap": 3}, "chunking.overlap", "below the 3 sentences of a passage, not 3."),
         ({"bm25.b": 1.5}, "bm25.b", "b must lie between 0 and 1, not 1.5."),
         ({"retrievers": []}, "retrievers", "At least one retriever is needed."),
         ({"chunking.overlap": 2, "chunking.sentences": 2}, "chunking.sentences", "below the 2 sentences"),
@@ -344,6 +346,45 @@ def test_one_setting_and_all_go_back_to_their_defaults(session) -> None:
     button(at, "save_settings").click()
     settle(settle(at))
     assert state_of(at).engine.settings == Settings()
+
+
+def toasts(at: AppTest) -> list[str]:
+    return [re.sub(r"\\(.)", r"\1", toast.value) for toast in at.toast]
+
+
+def test_saved_is_said_when_it_is_true(session) -> None:
+    at = change(session(SETTINGS, chunking=ChunkOptions(sentence_tokens=0)), "chunking.sentences", 1)
+    state_of(at).engine._given_encoder = state_of(at).engine.__dict__["_found_encoder"] = slow = GatedEncoder()
+    button(at, "save_settings").click()
+    at.run()
+    assert slow.reached.wait(PATIENCE)
+    assert toasts(at.run()) == []
+    slow.gate.set()
+    told = []
+    while state_of(at).index_job is not None:
+        told += toasts(at.run())
+    assert [*told, *toasts(at.run())] == ["Saved for this session."]
+    assert state_of(at).draft.values == {}
+
+
+@pytest.mark.parametrize("error", [StoreError("The disk is full."), RuntimeError("a bug")])
+def test_what_is_not_saved_is_told_until_it_is_seen_and_stays_a_change(session, monkeypatch, error) -> None:
+    at = change(session(SETTINGS), "num_results", 9)
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(AutoContext, "change_settings", fail)
+    button(at, "save_settings").click()
+    settle(at)
+    settle(at)
+    assert toasts(at) == []
+    (shown,) = at.error.values
+    assert re.sub(r"\\(.)", r"\1", shown).startswith(("The disk is full.", "Indexing failed (RuntimeError)."))
+    assert state_of(at).draft.values == {"num_results": 9}
+    assert (state_of(at).num_results, state_of(at).settings_before) == (5, None)
+    button(at, "dismiss_failure").click()
+    assert not settle(at).error
 
 
 def test_discard_lets_go_of_all_changes_and_the_fields_show_what_is_saved(session) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from autocontext import AutoContext, Settings
-from autocontext.questions import Question, write_questions
+from autocontext.questions import Question, read_questions, write_questions
 from autocontext.settings import BM25Options
-from autocontext.ui.state import UiState
+from autocontext.ui.evaluate import _other_names
+from autocontext.ui.state import SAMPLE, UiState
 from tests.fake_llm import FakeLLM
 from tests.ui import test_pages
 from tests.ui.test_models_page import shown_html
@@ -322,3 +324,26 @@ def test_a_models_failure_is_a_sentence(session, litellm):
         time.sleep(0.02)
     assert errors(run(at))
     assert KEY not in json.dumps(errors(at))
+
+
+def test_the_samples_questions_are_taken_by_one_click(session) -> None:
+    at = open_page(session, LABELLED)
+    assert [button for button in at.button if button.key == "take_sample"] == [], "these are not the sample's documents"
+
+    names = [path for path in SAMPLE.iterdir() if path.suffix in (".txt", ".md", ".pdf")]
+    at = open_page(session, files={f"data/{path.name}": path.read_bytes() for path in names})
+    click(at, "Take the sample's 53 questions")
+
+    assert questions(at) == read_questions((SAMPLE / "questions.jsonl").read_bytes())[0]
+    assert [button for button in at.button if button.key == "take_sample"] == [], "they are there"
+
+
+def test_saved_settings_of_a_name_that_is_taken_are_measured_beside_the_other() -> None:
+    one, two, three = (replace(Settings(), num_results=n) for n in (1, 2, 3))
+    saved = {"Present settings": one, "Present settings (saved)": two, "Mine": three}
+    assert _other_names(saved, {"Present settings"}) == {
+        "Present settings (saved 2)": one,
+        "Present settings (saved)": two,
+        "Mine": three,
+    }
+    assert list(_other_names({"a": one}, {"a", "a (saved)"})) == ["a (saved 2)"]

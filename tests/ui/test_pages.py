@@ -243,7 +243,7 @@ def test_single_files_become_a_row_each(session) -> None:
     at = upload(session(page=PAGES[1]), {"b.txt": b"Bread.", "a.md": b"# Salt\n\nSalt melts."}, "Single files")
 
     assert rows(at) == {"a.md": ("added", ""), "b.txt": ("added", "")}
-    assert at.subheader.values == ["2 documents · 2 chunks"]
+    assert at.subheader.values == ["2 documents · 2 passages"]
 
 
 def test_a_folder_becomes_a_row_a_file_also_for_those_that_cannot_be_read(session) -> None:
@@ -268,6 +268,12 @@ def test_a_folder_becomes_a_row_a_file_also_for_those_that_cannot_be_read(sessio
     }
     assert list(rows(at))[:3] == ["notes/broken.pdf", "notes/empty.txt", "notes/setup.exe"], "problems come first"
     assert list(state_of(at).engine.documents) == ["notes/a.txt", "notes/sub/b.md", "notes/sub/日本語.txt"]
+
+
+def test_the_limits_of_what_is_uploaded_are_told(session) -> None:
+    at = session(page=PAGES[1])
+    told = "The fields take up to 500 MB a file, but one over 50 MB, or with more than 50,000,000 characters"
+    assert told in " ".join(captions(at))
 
 
 def test_the_outcome_of_a_batch_is_told_once(session) -> None:
@@ -536,7 +542,9 @@ def test_a_budget_too_small_is_a_sentence_and_can_be_raised_again(session) -> No
 @pytest.mark.parametrize(("num_results", "max_tokens"), [(150, 2_000_000), (1, 40)])
 def test_limits_that_other_pages_allow_are_shown(session, num_results: int, max_tokens: int) -> None:
     at = session(SALT)
-    state_of(at).use_settings(replace(state_of(at).engine.settings, num_results=num_results, max_tokens=max_tokens))
+    state_of(at).use_settings(
+        replace(state_of(at).engine.settings, num_results=num_results, max_tokens=max_tokens), "Done."
+    )
     ask(at, SALT_QUESTION)
 
     assert (field(at, "Passages at most").value, field(at, "Token budget").value) == (num_results, max_tokens)

@@ -8,12 +8,11 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from autocontext.ui.safe import answer_html, marked_html, plain, text_html
 
-unhurried = settings(deadline=None)  # a busy machine is no failure
 ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")  # a backslash before ASCII punctuation: Markdown shows the punctuation
 
 
@@ -43,19 +42,16 @@ def test_plain_escapes_everything_that_markdown_could_read(text: str, shown: str
     assert plain(text) == shown
 
 
-@unhurried
 @given(st.text())
 def test_plain_keeps_every_visible_character(text: str) -> None:
     assert ESCAPED.sub(r"\1", plain(text)) == " ".join(text.split())
 
 
-@unhurried
 @given(st.text())
 def test_plain_leaves_no_punctuation_of_markdown_without_a_backslash(text: str) -> None:
     assert not re.search(r"[`*_{}\[\]()<>#+\-.!|~:$^=&\"'/@]", ESCAPED.sub("", plain(text)))
 
 
-@unhurried
 @given(st.text())
 def test_plain_is_one_line(text: str) -> None:
     assert len(plain(text).splitlines()) <= 1
@@ -133,7 +129,6 @@ def test_what_is_in_no_passage_is_marked_and_a_matched_passage_is_linked() -> No
     )
 
 
-@unhurried
 @given(
     st.one_of(st.text(), st.text(alphabet="![](){}:/w.$\\ab1\n`<>*_#|-~ \ue000\ue001\ue002&;\"'=")),
     st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60))),
@@ -149,7 +144,6 @@ def test_nothing_in_an_answer_can_fetch_link_or_style(text: str, missing, notes)
         }
 
 
-@unhurried
 @given(st.text(alphabet=st.characters(categories=("L", "N")), min_size=1))
 def test_an_answer_loses_no_letter(text: str) -> None:
     assert Elements(answer_html(text)).text.strip() == text
@@ -174,7 +168,6 @@ def test_marks_are_the_only_elements_in_a_passage(text: str, spans: list[tuple[i
     assert marked_html(text, spans) == f'<div class="passage">{inner}</div>'
 
 
-@unhurried
 @given(st.text(), st.lists(st.integers(0, 40), max_size=6))
 def test_a_marked_passage_without_its_marks_is_the_text(text: str, cuts: list[int]) -> None:
     places = sorted({min(cut, len(text)) for cut in cuts})
@@ -188,7 +181,6 @@ def test_a_marked_passage_without_its_marks_is_the_text(text: str, cuts: list[in
     assert markup.count("<mark>") == len(spans)
 
 
-@unhurried
 @given(st.text())
 def test_text_html_shows_the_text_and_nothing_else(text: str) -> None:
     assert text_html(text, "source") == f'<div class="source">{html.escape(text)}</div>'
