@@ -10,7 +10,7 @@ from autocontext.snapshot import Entry
 from autocontext.vector_pool import VectorPool
 
 _LOAD_BATCH = 5_000  # vectors that are read at once
-_ENCODE_BATCH = 512  # about a second, so that a stop is soon obeyed; a question need not wait for all of it
+_ENCODE_BATCH = 256  # about a second, so that a stop is soon obeyed; a question need not wait for all of it
 _UNUSED = 0.1  # share of the vectors in memory that may belong to no document
 
 

@@ -279,7 +279,7 @@ class Crashing:
         return np.ones((len(texts), 64), dtype=np.float32) / 8
 
 ac = AutoContext(Settings(chunking=ChunkOptions(sentences=1, sentence_tokens=0)), Crashing(), sys.argv[1])
-ac.add("new.txt", "".join(f"Number {n}. " for n in range(600)).encode())
+ac.add("new.txt", "".join(f"Number {n}. " for n in range(300)).encode())
 """
 CRASH_WHILE_SAVING = """
 def items():
@@ -304,7 +304,7 @@ from autocontext.stores.sqlite import SQLiteStore
 
 @pytest.mark.parametrize(
     ("crash", "documents", "embedded_before"),
-    [(CRASH_WHILE_EMBEDDING, ["a.txt", "new.txt"], 512), (CRASH_WHILE_SAVING, ["a.txt"], 0)],
+    [(CRASH_WHILE_EMBEDDING, ["a.txt", "new.txt"], 256), (CRASH_WHILE_SAVING, ["a.txt"], 0)],
     ids=["embedding", "saving"],
 )
 def test_a_crash_leaves_whole_documents_and_the_vectors_that_were_made(
@@ -319,8 +319,8 @@ def test_a_crash_leaves_whole_documents_and_the_vectors_that_were_made(
     again, encoder = open_context(**one)
     assert list(again.documents) == documents
     assert again.chunks[:2] == ac.chunks
-    assert again.add("new.txt", "".join(f"Number {n}. " for n in range(600)).encode()).n_chunks == 600
-    assert encoder.texts_encoded == 600 - embedded_before
+    assert again.add("new.txt", "".join(f"Number {n}. " for n in range(300)).encode()).n_chunks == 300
+    assert encoder.texts_encoded == 300 - embedded_before
     assert found(again, "salt")
 
 

@@ -79,29 +79,29 @@ def fill(folder, files: int, sentences: int) -> None:
 
 def test_killed_in_the_middle_it_goes_on_and_embeds_nothing_twice(tmp_path):
     folder, store, log = tmp_path / "notes", tmp_path / "notes.db", tmp_path / "log"
-    fill(folder, 80, 20)
+    fill(folder, 40, 20)
     first = start(folder, store, log, pause=0.05)
     deadline = time.monotonic() + 60
-    while not log.is_file() or log.read_text().count("\n") < 600:
+    while not log.is_file() or log.read_text().count("\n") < 300:
         assert time.monotonic() < deadline
         assert first.poll() is None, first.stderr.read()
         time.sleep(0.01)
     os.kill(first.pid, signal.SIGKILL)
     first.communicate()
     before = log.read_text().splitlines()
-    assert 600 <= len(before) < 1600
-    assert len(SQLiteStore(store).load()) == 80, "what was read is there, embedded or not"
+    assert 300 <= len(before) < 800
+    assert len(SQLiteStore(store).load()) == 40, "what was read is there, embedded or not"
     assert is_whole(store)
 
     second = start(folder, store, log)
     out, err = second.communicate(timeout=120)
 
-    assert out.strip() == "80 unchanged", err
+    assert out.strip() == "40 unchanged", err
     texts = log.read_text().splitlines()
-    assert len(set(texts)) == 1600
-    assert len(texts) - 1600 <= 512, "at most the batch that was not yet written is embedded again"
+    assert len(set(texts)) == 800
+    assert len(texts) - 800 <= 256, "at most the batch that was not yet written is embedded again"
     ac, encoder = opened(store)
-    assert len(ac.chunks) == 1600
+    assert len(ac.chunks) == 800
     ac.search("number")
     assert encoder.texts_encoded == 1
 
