@@ -1015,10 +1015,7 @@ class AutoContext:
 
     def _retriever(self, snapshot: Snapshot, name: str) -> Retriever:
         if name == "dense" and not self._words_only and not snapshot.has_retriever(name):
-            with self._building:  # both of one moment
-                embedder, encoder = self._embedder, self._encoder
-            if encoder is not None:
-                embedder.embed(list(snapshot.entries.values()), encoder, lambda _done: None, lambda: False)
+            self._embed_for_search(snapshot)
         with self._building:
             return snapshot.retriever(name, lambda: retrievers.build(name, self._corpus(snapshot, name)))
 

@@ -203,8 +203,10 @@ class GatedEncoder(HashEncoder):
     def __init__(self) -> None:
         super().__init__()
         self.reached, self.gate = threading.Event(), threading.Event()
+        self.embedded: list[str] = []
 
     def encode(self, texts):
+        self.embedded += texts
         self.reached.set()
         assert self.gate.wait(60)
         return super().encode(texts)
@@ -250,6 +252,21 @@ def test_while_one_search_embeds_documents_are_added_and_words_are_searched(tmp_
     for thread in (searching, reading):
         thread.join(60)
     assert was_free
+
+
+def test_two_searches_that_find_nothing_embedded_embed_it_once(tmp_path):
+    with closing(AutoContext(replace(ONE, retrievers=("bm25",)), store=tmp_path / "notes.db")) as words:
+        words.add("a.txt", SALT)
+    ac = AutoContext(store=tmp_path / "notes.db", settings=ONE, encoder=(slow := GatedEncoder()))
+    searching = [threading.Thread(target=ac.ranking, args=("dense", "salt", 5)) for _ in range(3)]
+    for thread in searching:
+        thread.start()
+    assert slow.reached.wait(60)
+    time.sleep(0.2)  # the others are there as well
+    slow.gate.set()
+    for thread in searching:
+        thread.join(60)
+    assert slow.embedded.count(SALT.decode()) == 1
 
 
 def test_what_another_process_wrote_is_seen_before_the_next_change_and_on_refresh(tmp_path):
