@@ -42,7 +42,7 @@ class Embedder:
         tell
             Called with how many chunks have theirs.
         """
-        missing = self.fetch(entries, encoder)
+        missing = _texts(entries, self.fetch(entries, encoder))
         total = sum(len(entry.chunks) for entry in entries)
         tell(total - len(missing))
         hashes = sorted(missing, key=lambda text_hash: len(missing[text_hash]))  # like lengths together: little padding
@@ -59,20 +59,15 @@ class Embedder:
             tell(total - len(hashes) + first + len(batch))
         return list(entries)
 
-    def fetch(self, entries: Sequence[Entry], encoder: Encoder) -> dict[bytes, str]:
-        """Take the vectors that store and cache have into memory; return the texts that have none yet, by hash."""
+    def fetch(self, entries: Sequence[Entry], encoder: Encoder) -> list[bytes]:
+        """Take the vectors that store and cache have into memory; return the hashes that have none yet."""
         missing = [text_hash for entry in entries for text_hash in entry.hashes if text_hash not in self.pool]
         for known in (self._store.vectors if self._store else None, self._from_cache if self._cache else None):
             if missing and known is not None:
                 for first in range(0, len(missing), _LOAD_BATCH):
                     self._add(known(encoder.name, missing[first : first + _LOAD_BATCH]))
                 missing = [text_hash for text_hash in missing if text_hash not in self.pool]
-        texts = dict.fromkeys(missing, "")
-        for entry in entries if texts else ():
-            if not texts.keys().isdisjoint(entry.hashes):
-                of_entry = zip(entry.hashes, entry.texts, strict=True)
-                texts.update((text_hash, text) for text_hash, text in of_entry if text_hash in texts)
-        return texts
+        return missing
 
     def lacks_any(self, hashes: Sequence[bytes], encoder: Encoder) -> bool:
         """Tell whether one of the collection's texts was never embedded; the store knows without reading vectors."""
@@ -97,3 +92,13 @@ class Embedder:
     def _add(self, rows: Mapping[bytes, Vectors]) -> None:
         with self._changing:  # a smaller pool may be about to take the place of this one
             self.pool.add(rows)
+
+
+def _texts(entries: Sequence[Entry], hashes: Sequence[bytes]) -> dict[bytes, str]:
+    """Return the texts of these hashes, each once; making a text costs, so only documents that hold one are asked."""
+    texts = dict.fromkeys(hashes, "")
+    for entry in entries if texts else ():
+        if not texts.keys().isdisjoint(entry.hashes):
+            of_entry = zip(entry.hashes, entry.texts, strict=True)
+            texts.update((text_hash, text) for text_hash, text in of_entry if text_hash in texts)
+    return texts
