@@ -68,10 +68,10 @@ class Turns:
 
         def go_on() -> None:
             try:
-                while waiting:
+                while True:
                     try:
                         step = waiting.pop()
-                    except IndexError:  # another thread took the last one
+                    except IndexError:  # nothing is left, or another thread took it
                         return
                     with self.turn(urgent=urgent) as lane:
                         work(lane, step)

@@ -161,7 +161,7 @@ class PassageIndex(BM25Index):
         for terms in self._terms(question):
             forms = [self._term_scores(term, holds) for term in terms if self.document_frequency(term)]
             if len(forms) == 1:
-                (rows, weights), *_ = forms
+                [(rows, weights)] = forms
                 scores[rows] += weights
             elif forms:  # a word counts once, in the form that weighs most
                 of_word = np.zeros_like(scores)
